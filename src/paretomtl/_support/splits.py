@@ -1,4 +1,4 @@
-"""Splits: the one that ranks solutions, and those that are shown. docs/guides/choosing.md states the same rule."""
+"""Splits: the one that ranks models, and those that are shown. docs/guides/choosing.md states the same rule."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def split_word(split: str) -> str:
 
 
 def ranking_split(splits: Collection[str]) -> str:
-    """The split that chooses and ranks solutions: validation if there is one, else training.
+    """The split that chooses and ranks models: validation if there is one, else training.
 
     It is test only for a front that was given without any other split.
 

@@ -1,4 +1,4 @@
-"""Exports of the solution that ``paretomtl select`` chose."""
+"""Exports of the model that ``paretomtl select`` chose."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def quality_lines(facts: dict[str, Any]) -> list[str]:
 
 
 def region_lines(facts: dict[str, Any]) -> list[str]:
-    """Describe how near the solutions are to their preference vectors; empty for preferences of another kind."""
+    """Describe how near the models are to their preference vectors; empty for preferences of another kind."""
     if facts["in_region"] is None:
         return []
     where = f"on {split_word(facts['regions_split'])}"
@@ -60,7 +60,7 @@ def point_text(point: Sequence[float]) -> tuple[float, ...]:
 
 
 def joined_facts(old: Front, new: Front, joined: Front, folder: Path) -> dict[str, Any]:
-    """Return what new solutions add to a front: hypervolumes of old, new and all, at common reference points."""
+    """Return what new models add to a front: hypervolumes of old, new and all, at common reference points."""
     reference = None if joined.reference is None else list(joined.reference)
     ranking, *others = joined.shown_splits
 
@@ -87,7 +87,7 @@ def joined_facts(old: Front, new: Front, joined: Front, folder: Path) -> dict[st
 
 
 def joined_lines(facts: dict[str, Any]) -> list[str]:
-    """Describe what new solutions add to a front."""
+    """Describe what new models add to a front."""
     lines = [f"Joined with the run: {facts['solutions']} models in {facts['folder']}."]
     for part in [facts] if facts["test"] is None else [facts, facts["test"]]:
         words = []

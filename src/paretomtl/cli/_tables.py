@@ -113,7 +113,7 @@ def _widths(columns: Sequence[Column], room: int) -> list[int]:
 
 
 def print_front(console: Console, front: Front, splits: Sequence[str]) -> None:
-    """Print the solutions of a front, one row each, on these splits; the first split says which are dominated."""
+    """Print the models of a front, one row each, on these splits; the first split says which are dominated."""
     rows = [" ".join(f"{value:.2f}" for value in front.preferences[k].tolist()) for k in front.subproblems]
     words = status_words(front, splits[0])
     kinds = [

@@ -62,7 +62,7 @@ def print_result(front: Front, folder: Path, *, as_json: bool, joined: dict[str,
         front: what was trained.
         folder: that of the run.
         as_json: print JSON in place of text.
-        joined: the facts of a front that these solutions joined; None for none.
+        joined: the facts of a front that these models joined; None for none.
     """
     if not is_main_process():  # the main process prints, and knows whether the front was stored
         return

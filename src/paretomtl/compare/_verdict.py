@@ -32,7 +32,7 @@ class Summary:
         hypervolumes: one for each seed, against the common reference.
         ideal: whether each is the hypervolume of one point, made of the best losses of separate networks.
         spread: the mean over seeds.
-        best: for each task the best loss of a front, mean over seeds; on test, the test loss of the solution that is
+        best: for each task the best loss of a front, mean over seeds; on test, the test loss of the model that is
             best on the ranking split.
         nondominated: the mean over seeds.
         seconds: the mean over seeds.
@@ -41,20 +41,20 @@ class Summary:
         tight_hypervolumes: one for each seed, against the tight reference of all methods; empty if it is unknown.
         box_share: the share of the box between the best losses and the common reference that the hypervolume fills,
             mean over seeds; None for separate networks, and if it is undefined.
-        in_region: the share of solutions in the region of their own preference vector on training, mean over seeds;
+        in_region: the share of models in the region of their own preference vector on training, mean over seeds;
             None for preferences that are not directions, and on test.
         median_angle: the median angle in degrees between the losses on training and the preference vectors, mean over
             seeds; None as for ``in_region``, and for rows of earlier versions.
         largest_angle: the largest of these angles of any seed.
-        delta_m: Δm in percent of the best solution, mean over seeds, against the mean losses of separate networks:
-            below zero is better than these. On test, of the solution that is best on the ranking split. None if no
+        delta_m: Δm in percent of the best model, mean over seeds, against the mean losses of separate networks:
+            below zero is better than these. On test, of the model that is best on the ranking split. None if no
             method has separate networks, and for these themselves.
         regrets: one for each seed, over random utilities: chosen on the ranking split, measured on this one, and
             compared with the best of all fronts; see :meth:`paretomtl.Front.regret`. Infinite for a front without
             finite losses; empty for separate networks.
         r2_values: R2 for each seed, in the scale of all fronts; see :meth:`paretomtl.Front.r2`. Infinite or empty as
             regrets are.
-        igd_plus_values: IGD+ for each seed, to the best solutions of all fronts and in their scale. Infinite or empty
+        igd_plus_values: IGD+ for each seed, to the best models of all fronts and in their scale. Infinite or empty
             as regrets are.
     """
 
@@ -123,10 +123,10 @@ def common_reference(rows: Sequence[Row]) -> list[float]:
 
 
 def tight_references(rows: Sequence[Row]) -> dict[str, list[float]]:
-    """By split, the reference point just beyond the non-dominated solutions of all rows; see :class:`paretomtl.Front`.
+    """By split, the reference point just beyond the non-dominated models of all rows; see :class:`paretomtl.Front`.
 
     It is on the ranking split, and on test if all rows have it. Empty if no front has finite losses. Separate networks,
-    and solutions beyond the common reference, do not count.
+    and models beyond the common reference, do not count.
     """
     rows = [read_row(row) for row in rows]
     reference = common_reference(rows)
@@ -163,7 +163,7 @@ def _summary(
     baselines: Mapping[str, list[float] | None],
     union: RowUnion,
 ) -> Summary:
-    """Summarize one method on a split; the ranking split decides which solution is best."""
+    """Summarize one method on a split; the ranking split decides which model is best."""
     ideal = is_ideal(rows[0])
     best = [best_losses(row, split) for row in rows]
     fronts = (

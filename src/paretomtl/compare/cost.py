@@ -96,7 +96,7 @@ class CostComparison:
 
     Attributes:
         split: "val", or "train" if no run has a history on validation.
-        reference: just beyond the best final solutions of all runs there.
+        reference: just beyond the best final models of all runs there.
         curves: one for each run.
         left_out: why each other run has none.
     """

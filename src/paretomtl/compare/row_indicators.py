@@ -19,7 +19,7 @@ from paretomtl.front.indicators import box_share, delta_m, hypervolume, spread, 
 
 
 def error_points(row: Mapping[str, Any]) -> list[list[float]]:
-    """The error rates of a row's solutions: one minus the accuracy of each task."""
+    """The error rates of a row's models: one minus the accuracy of each task."""
     columns = [row["metrics"][f"{task} accuracy"] for task in row["tasks"]]
     return [[1.0 - value for value in point] for point in zip(*columns, strict=True) if None not in point]
 
@@ -85,7 +85,7 @@ def _own_losses(row: Row, split: str) -> list[float]:
 
 
 def best_delta_m(row: Row, split: str, baselines: Mapping[str, list[float] | None]) -> float:
-    """Δm on a split of the solution whose Δm on the ranking split is lowest; NaN if there is none.
+    """Δm on a split of the model whose Δm on the ranking split is lowest; NaN if there is none.
 
     Args:
         row: the row of a front.

@@ -57,7 +57,7 @@ class RowUnion:
 
 
 def _pair(row: Row, split: str) -> tuple[Tensor, Tensor]:
-    """The losses of a row on its ranking split and on this one, of the solutions that are finite on both."""
+    """The losses of a row on its ranking split and on this one, of the models that are finite on both."""
     first, second = row["losses"][row["split"]], row["losses"][split]
     known = [(a, b) for a, b in zip(first, second, strict=True) if is_finite(a) and is_finite(b)]
     tables = [torch.tensor([pair[i] for pair in known], dtype=torch.float64) for i in (0, 1)]

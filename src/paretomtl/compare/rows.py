@@ -63,12 +63,12 @@ def read_row(row: Row) -> Row:
 
 
 def is_finite(point: Sequence[float | None]) -> bool:
-    """Whether all losses of a stored solution are finite."""
+    """Whether all losses of a stored model are finite."""
     return all(value is not None and math.isfinite(value) for value in point)
 
 
 def finite_points(losses: Sequence[list[float]]) -> list[list[float]]:
-    """The stored losses of the solutions whose losses are all finite."""
+    """The stored losses of the models whose losses are all finite."""
     return [point for point in losses if is_finite(point)]
 
 
@@ -85,13 +85,13 @@ def points_tensor(row: Row, split: str) -> Tensor:
 
 
 def accuracies(row: Row, split: str = "metrics") -> list[list[float]]:
-    """The accuracy of each solution in each task."""
+    """The accuracy of each model in each task."""
     columns = [row[split][f"{task} accuracy"] for task in row["tasks"]]
     return [[math.nan if value is None else value for value in point] for point in zip(*columns, strict=True)]
 
 
 def best_losses(row: Row, split: str) -> list[float]:
-    """For each task, the loss on a split of the solution that is best on the ranking split; else empty."""
+    """For each task, the loss on a split of the model that is best on the ranking split; else empty."""
     pairs = list(zip(row["losses"][row["split"]], row["losses"][split], strict=True))
     known = [pair for pair in pairs if is_finite(pair[0]) and is_finite(pair[1])]
     return [min(known, key=lambda pair: pair[0][i])[1][i] for i in range(len(row["losses"][split][0]))] if known else []

@@ -28,7 +28,7 @@ class Gap(NamedTuple):
         ends: the rows of both neighbours; a number beyond the losses is an earlier gap of the same list, which counts
             as if it were filled in its middle.
         size: the distance of both, in units of the range of each task over the front.
-        near: the row of the nearest solution, whose weights a model may begin with.
+        near: the row of the nearest model, whose weights a model may begin with.
         middle: the losses ``[m]`` half way between both.
         importances: ``[m]``, on the simplex: normal to the gap, between those of its ends.
         gain: an upper bound of what weights can gain, in the units of ``size``: how far under the segment the weighted
@@ -50,8 +50,8 @@ class GapSearch(NamedTuple):
         gaps: at most as many as asked for, the largest first.
         flat: the pairs of neighbours that were left out, as weights between theirs lead to one of them again, or as
             their direction was asked for before.
-        solutions: how many distinct solutions are not dominated.
-        clumped: whether solutions with fixed weights gather at the ends, as they do on a concave front.
+        solutions: how many distinct models are not dominated.
+        clumped: whether models with fixed weights gather at the ends, as they do on a concave front.
     """
 
     gaps: list[Gap]
@@ -114,9 +114,9 @@ def weights_between(one: Tensor, other: Tensor, step: Tensor) -> tuple[Tensor, f
 def find_gaps(
     losses: Tensor, count: int, *, importances: Tensor | None = None, directions: Tensor | None = None
 ) -> GapSearch:
-    """The largest gaps between the non-dominated solutions of a front, and what to ask ``count`` models for.
+    """The largest gaps between the non-dominated models of a front, and what to ask ``count`` models for.
 
-    Losses are divided by their ranges over the non-dominated solutions, so that units do not matter. Gaps are the
+    Losses are divided by their ranges over the non-dominated models, so that units do not matter. Gaps are the
     longest edges of :func:`gabriel_edges`, the largest first. Each counts as filled in its middle before the next is
     looked for, so that the answers spread. A gap is left out where nothing can be gained: with importances, if
     :func:`weights_between` bounds the gain by nearly zero; with directions, if its own was asked for before.
@@ -124,7 +124,7 @@ def find_gaps(
     Args:
         losses: ``[K, m]``, scaled as in training. Rows that are not finite, dominated or equal to others do not count.
         count: how many.
-        importances: ``[K, m]``, those of the solutions, for the losses as given; equal ones if unknown.
+        importances: ``[K, m]``, those of the models, for the losses as given; equal ones if unknown.
         directions: ``[n, m]``, unit vectors that were asked for before; None if models are asked for importances.
 
     Example:
@@ -147,7 +147,7 @@ def find_gaps(
     names, trained = list(rows), len(rows)
     gaps: list[Gap] = []
     flat: list[tuple[int, int]] = []
-    certain = torch.ones(trained, dtype=torch.bool)  # whether a solution is where its weights have led
+    certain = torch.ones(trained, dtype=torch.bool)  # whether a model is where its weights have led
     while len(gaps) < count:
         edges = [pair for pair in gabriel_edges(points / span) if (names[pair[0]], names[pair[1]]) not in flat]
         if not edges:
@@ -204,7 +204,7 @@ def _is_new(middle: Tensor, ends: Tensor, asked: Tensor) -> bool:
 
 
 def _nearest(middle: Tensor, points: Tensor, share: Tensor, shares: Tensor) -> int:
-    """The solution nearest to the middle of a gap; of several that are, the one with the nearest importances."""
+    """The model nearest to the middle of a gap; of several that are, the one with the nearest importances."""
     apart = (points - middle).norm(dim=-1)
     near: list[int] = (apart <= (1.0 + 1e-6) * apart.min()).nonzero().flatten().tolist()
     return min(near, key=lambda row: round(_angle(shares[row], share), 9))

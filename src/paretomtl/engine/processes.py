@@ -4,7 +4,7 @@ Each process takes the whole step: optimizers, states of methods and checkpoints
 buffers of the first process are broadcast after every step. This is one invariant instead of many messages.
 
 ``fit`` joins other processes by itself, because it compares the arguments of all. ``backward`` must be told, because a
-loop may as well train one subproblem in each process. The wrong default would be a silent mistake in either case.
+loop may as well train one model in each process. The wrong default would be a silent mistake in either case.
 """
 
 from __future__ import annotations

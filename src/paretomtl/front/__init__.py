@@ -1,4 +1,4 @@
-"""The result of training: losses of K solutions by split, their models, indicators, and ways to choose."""
+"""The result of training: losses of K models by split, their models, indicators, and ways to choose."""
 
 from paretomtl.front._front import Front
 from paretomtl.front.choosing.candidates import Choice

@@ -17,15 +17,15 @@ class FrontComparison(FrontConstructors):
     """The part of a :class:`paretomtl.Front` that compares it with others."""
 
     def tight_reference(self, *others: Self, split: str | None = None) -> tuple[float, ...]:
-        """A reference point just beyond the solutions, for a :meth:`hypervolume` that tells fronts apart.
+        """A reference point just beyond the models, for a :meth:`hypervolume` that tells fronts apart.
 
         In each task it is w + max(abs(w), w - z) / 10, with the worst loss w and the best loss z of the non-dominated
         solutions: 1.1 w if no loss is negative, and a change of units changes it alike. If w and z are zero, it is 0.1.
-        It is not beyond ``reference``, and solutions that are do not count, unless all are. A front that is far
-        behind may have no solution within it: :meth:`hypervolume` refuses that point then.
+        It is not beyond ``reference``, and models that are do not count, unless all are. A front that is far
+        behind may have no model within it: :meth:`hypervolume` refuses that point then.
 
         Args:
-            others: fronts to compare with. Their solutions count as if all fronts were one; separate networks, which
+            others: fronts to compare with. Their models count as if all fronts were one; separate networks, which
                 are not a front, do not.
             split: the split to measure on; :attr:`ranking_split` by default.
 
@@ -47,7 +47,7 @@ class FrontComparison(FrontConstructors):
         metric: str | Sequence[str] | None = None,
         split: str | None = None,
     ) -> Tensor:
-        """Δm (Maninis et al. 2019) of each solution: how much worse than separate networks, ``[K]``.
+        """Δm (Maninis et al. 2019) of each model: how much worse than separate networks, ``[K]``.
 
         Δm = 100/m Σ_i s_i (M_i - B_i) / B_i in percent, with the value M_i of task i, that of its own network B_i, and
         s_i = 1 if lower values are better, else -1. **Lower is better, and below zero is better than separate
@@ -55,7 +55,7 @@ class FrontComparison(FrontConstructors):
         2022) have it. Maninis et al. have the opposite sign. NaN where a value is not finite.
 
         Args:
-            baseline: a front of "single-task", whose networks count in their own task alone; a front with one solution;
+            baseline: a front of "single-task", whose networks count in their own task alone; a front with one model;
                 or one number per task. All must be positive.
             metric: what is compared: losses by default; "accuracy" stands for the metric ``TASK accuracy`` of each
                 task; or one name for each task, of a metric or a task, which stands for its loss.
@@ -83,17 +83,17 @@ class FrontComparison(FrontConstructors):
         The expected difference of utilities of Hansen and Jaszkiewicz (1998, R2), to the best of all fronts, and with
         a choice that has to generalise. It is the mean over utilities u of
 
-            u(test losses of the solution with the least u on :attr:`ranking_split`) - min u(test losses),
+            u(test losses of the model with the least u on :attr:`ranking_split`) - min u(test losses),
 
-        with the minimum over all solutions of all fronts. It is at least 0, and 0 means that nobody could have chosen
+        with the minimum over all models of all fronts. It is at least 0, and 0 means that nobody could have chosen
         better. A utility is a weighted sum Σ_i w_i l_i or, every second time, a weighted maximum (Tchebycheff)
         max_i w_i l_i / max_i w_i: a sum never asks for the inside of a concave part of a front, a maximum does. The
-        weights w are uniform on the simplex. Solutions with the same u on the ranking split share the choice.
+        weights w are uniform on the simplex. Models with the same u on the ranking split share the choice.
 
         The losses l are scaled: in each task 0 is the best loss of all fronts on the ranking split, and 1 the worst one
-        of their non-dominated solutions there. So units do not matter, and a regret of 0.05 is as if every loss were
-        worse by a twentieth of that range. Solutions beyond ``reference`` have no part in the worst, unless all are. A
-        task whose losses are all the same does not count. Nor do solutions with a loss that is not finite.
+        of their non-dominated models there. So units do not matter, and a regret of 0.05 is as if every loss were
+        worse by a twentieth of that range. Models beyond ``reference`` have no part in the worst, unless all are. A
+        task whose losses are all the same does not count. Nor do models with a loss that is not finite.
 
         Args:
             others: fronts to compare with; separate networks, which are not a front, do not count. Without any, what
@@ -137,13 +137,13 @@ class FrontComparison(FrontConstructors):
     def igd_plus(
         self, points: Tensor | Self | Sequence[Self], split: str | None = None, *, scaled: bool = False
     ) -> float:
-        """IGD+ (Ishibuchi et al. 2015): by how much the solutions fall short of points of a front, on average.
+        """IGD+ (Ishibuchi et al. 2015): by how much the models fall short of points of a front, on average.
 
         The mean over points p of min_k ||max(L_k - p, 0)||, in the units of the losses.
 
         Args:
             points: ``[n, m]``, of the true front (``problem.truth.front(1000)``) or of the best known one. Or a front,
-                or several: then the points are the non-dominated solutions of these and of this one, equal ones once.
+                or several: then the points are the non-dominated models of these and of this one, equal ones once.
                 Separate networks do not count.
             split: the split to measure on; :attr:`ranking_split` by default.
             scaled: whether losses are scaled by all fronts, as in :meth:`r2`, so that units do not matter.

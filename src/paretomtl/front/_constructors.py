@@ -52,7 +52,7 @@ class FrontConstructors(FrontData):
 
         Args:
             losses: ``[K, m]``, a row for each model: a tensor, an array, nested lists, or a pandas table with a column
-                for each task. They count as validation losses, by which solutions are chosen. For another split, or
+                for each task. They count as validation losses, by which models are chosen. For another split, or
                 several, pass a dictionary: ``{"val": ..., "test": ...}``. All losses must be finite.
             tasks: the names of the m losses.
             metrics: by name, ``[K]`` each; by split and name if there are several splits. NaN means unknown.

@@ -1,4 +1,4 @@
-"""The data of a front: the numbers of K solutions, below everything that reads, prints, stores or chooses them.
+"""The data of a front: the numbers of K models, below everything that reads, prints, stores or chooses them.
 
 :class:`paretomtl.Front` adds the methods. Helpers take a :class:`FrontData`, so that none of them imports the class
 that calls it.
@@ -54,7 +54,7 @@ class FrontData:
 
     @property
     def ranking_split(self) -> str:
-        """The split that chooses and ranks solutions, validation or else training, and test only if it is alone."""
+        """The split that chooses and ranks models, validation or else training, and test only if it is alone."""
         return ranking_split(self.losses)
 
     @property
@@ -72,7 +72,7 @@ def losses_on(front: FrontData, split: str | None) -> Tensor:
 
 
 def finite_losses(front: FrontData, split: str | None) -> Tensor:
-    """Losses in float64 of the solutions whose losses are all finite."""
+    """Losses in float64 of the models whose losses are all finite."""
     losses = losses_on(front, split).double()
     return losses[losses.isfinite().all(-1)]
 

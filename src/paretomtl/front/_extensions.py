@@ -11,12 +11,12 @@ from paretomtl.front.joining import join_fronts
 
 
 class FrontExtensions(FrontConstructors):
-    """Ways to extend a :class:`paretomtl.Front` by further solutions."""
+    """Ways to extend a :class:`paretomtl.Front` by further models."""
 
     def gaps(self, count: int = 1, *, split: str | None = None) -> Gaps[Self]:
         """Find the largest gaps of the front, and what to train to fill them (NISE, Cohon 1978, for any m).
 
-        A gap lies between two neighbours among the non-dominated solutions: no other solution is in the ball that has
+        A gap lies between two neighbours among the non-dominated models: no other model is in the ball that has
         both on its surface, with losses divided by their ranges. The largest come first, and each counts as filled in
         its middle before the next is looked for. New importances are normal to the gap; new directions point to its
         middle. A gap is left out where nothing can be gained; ``remarks`` say so. Broken models do not count.
@@ -43,9 +43,9 @@ class FrontExtensions(FrontConstructors):
         return front_gaps(self, count, split)
 
     def joined(self, *others: FrontData) -> Self:
-        """One front of this one and others: all solutions and models, with the numbers that they are asked for by.
+        """One front of this one and others: all models, with the numbers that they are asked for by.
 
-        Solutions of a run for :meth:`gaps`, or with ``only``, keep their numbers. Those of any other run get the next
+        Models of a run for :meth:`gaps`, or with ``only``, keep their numbers. Those of any other run get the next
         ones. Regions are then those of all rows. Splits and metrics that one front lacks are left out. Method, seed,
         decisions and reference point are those of this front.
 

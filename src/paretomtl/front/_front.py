@@ -1,4 +1,4 @@
-"""The front, the result of training: one solution per subproblem, spread over the Pareto front."""
+"""The front, the result of training: models spread over the Pareto front, one per preference."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Front(FrontComparison, FrontExtensions):
-    """K solutions and how they came about.
+    """K models and how they came about.
 
     Attributes:
         problem: the name of the problem.
@@ -53,9 +53,9 @@ class Front(FrontComparison, FrontExtensions):
         scale: the factors ``[K, m]`` by which losses were multiplied before regions or weights were computed; None
             without scaling.
         ideal: the point that was subtracted from the losses before that; None for zero.
-        status: one word per solution: "feasible", "infeasible", "critical", "negative", "trained" or "non-finite"; for
+        status: one word per model: "feasible", "infeasible", "critical", "negative", "trained" or "non-finite"; for
             models that were trained elsewhere "given", "evaluated" or "non-finite"; "training" during a run.
-        since: the step since which each solution has had its last status; None for methods without regions.
+        since: the step since which each model has had its last status; None for methods without regions.
         history: "losses" and "weights", means over the steps of each epoch, and "val" losses if there is a
             validation split, ``[T, K, m]``.
         seed: model k started from (seed, k); None for models that were trained elsewhere.
@@ -65,7 +65,7 @@ class Front(FrontComparison, FrontExtensions):
         snapshot: the front right before the constraints were dropped, if the method drops them.
         metrics: by split and name, ``[K]``.
         better: for each metric, whether "higher" or "lower" is better.
-        epochs: the epoch that each solution is from.
+        epochs: the epoch that each model is from.
         complete: whether training reached its last epoch, or ended by patience; False if it was stopped early.
         ended: why training ended, such as "after 30 epochs"; empty for fronts of earlier versions.
         strategy: how the models were trained, and why that way.
@@ -74,28 +74,28 @@ class Front(FrontComparison, FrontExtensions):
         decisions: the choices that the method made during the run, in words; empty for most methods.
         remarks: the warnings of the run about this front, one line each; empty for most fronts.
         made_by: the versions of this library and of torch, commit and checksum of the source; empty if unknown.
-        names: the names of the solutions, if they were given; see :meth:`from_losses`.
+        names: the names of the models, if they were given; see :meth:`from_losses`.
     """
 
     snapshot: Front | None = None
 
     def state_dict(self, k: int) -> dict[str, Tensor]:
-        """Return parameters and buffers of subproblem k, by name; a stored front reads them from its file."""
+        """Return parameters and buffers of model k, by name; a stored front reads them from its file."""
         return {name: tensor.clone() for name, tensor in self.models.weights(self._row_of_model(k)).items()}
 
     def model(self, k: int) -> nn.Module:
-        """Build the trained model of subproblem k, in eval mode, on the CPU."""
+        """Build the trained model k, in eval mode, on the CPU."""
         row = self._row_of_model(k)
         seed = model_seed(self.seed or 0, self.subproblems[row])
         with isolated_randomness(seed), torch.inference_mode(False):
             return self.models.build(row, self.model_factory)
 
     def nondominated(self, split: str | None = None) -> Tensor:
-        """Whether each solution is non-dominated, ``[K]`` bool; on :attr:`ranking_split` by default."""
+        """Whether each model is non-dominated, ``[K]`` bool; on :attr:`ranking_split` by default."""
         return nondominated(losses_on(self, split))
 
     def in_region(self, split: str | None = None) -> Tensor:
-        """Whether each solution lies in the region of its own preference vector, ``[K]`` bool, scaled as in training.
+        """Whether each model lies in the region of its own preference vector, ``[K]`` bool, scaled as in training.
 
         Uses training losses by default, if there are any, because regions are constraints of training.
         """
@@ -105,7 +105,7 @@ class Front(FrontComparison, FrontExtensions):
         return in_region(self.preferences, everyone)[list(self.subproblems)]
 
     def region_hits(self, split: str | None = None) -> int:
-        """Count the solutions in the region of their own preference vector, by training losses by default."""
+        """Count the models in the region of their own preference vector, by training losses by default."""
         return int(self.in_region(split).sum())
 
     def angle(self, split: str | None = None) -> Tensor:
@@ -119,7 +119,7 @@ class Front(FrontComparison, FrontExtensions):
         )
 
     def hypervolume(self, reference: Sequence[float] | None = None, split: str | None = None) -> float:
-        """The volume between the solutions and a reference point that they should dominate (extra ``indicators``).
+        """The volume between the models and a reference point that they should dominate (extra ``indicators``).
 
         Args:
             reference: one loss per task. By default the problem's own, or else, for each task, the largest loss of the
@@ -132,11 +132,11 @@ class Front(FrontComparison, FrontExtensions):
         """The hypervolume divided by the volume of the box that the front leaves open (extra ``indicators``).
 
         The box reaches from the ideal point z, the best loss of the front in each task, to the reference point r:
-        hypervolume / Π_i (r_i - z_i), from 0 to 1. It is 1 if one solution is best in every task, so that there is
+        hypervolume / Π_i (r_i - z_i), from 0 to 1. It is 1 if one model is best in every task, so that there is
         nothing to trade. Losses and reference in other units have the same share.
 
         Args:
-            reference: as in :meth:`hypervolume`; some solution must be better in every task.
+            reference: as in :meth:`hypervolume`; some model must be better in every task.
             split: the split to measure on; :attr:`ranking_split` by default.
 
         Example:
@@ -148,7 +148,7 @@ class Front(FrontComparison, FrontExtensions):
         return indicators.front_box_share(self, reference, split)
 
     def spread(self, split: str | None = None) -> float:
-        """The diagonal of the smallest box around the non-dominated solutions (Zitzler 1999).
+        """The diagonal of the smallest box around the non-dominated models (Zitzler 1999).
 
         Uses losses on :attr:`ranking_split` by default.
         """
@@ -167,28 +167,28 @@ class Front(FrontComparison, FrontExtensions):
         best: str | None = None,
         split: str | None = None,
     ) -> Choice:
-        """Choose a solution and give the reason: by one of the first four rules or by ``best``, optionally in bounds.
+        """Choose a model and give the reason: by one of the first four rules or by ``best``, optionally in bounds.
 
-        The first four rules choose only among non-dominated solutions. Within bounds, a solution counts as dominated
+        The first four rules choose only among non-dominated models. Within bounds, a model counts as dominated
         only by others within them.
 
         Args:
-            direction: the solution whose loss vector is nearest to this direction, by angle; a list, or a dictionary by
+            direction: the model whose loss vector is nearest to this direction, by angle; a list, or a dictionary by
                 task. A large entry allows a large loss: (0, 1) favours the first task.
-            importance: the solution with the least weighted sum of losses, scaled as in training; the weights are a
+            importance: the model with the least weighted sum of losses, scaled as in training; the weights are a
                 list, or a dictionary by task. A large entry asks for a small loss.
-            knee: the solution farthest below the chord through the best of each task, where giving up a little of one
+            knee: the model farthest below the chord through the best of each task, where giving up a little of one
                 task gains most of another. A front at most a hundredth of its range below the chord has no knee.
-            max_regret: the solution whose largest regret is smallest (Savage 1951). The regret of solution k in task i
+            max_regret: the model whose largest regret is smallest (Savage 1951). The regret of model k in task i
                 is (L_ki - best_i) / (worst_i - best_i), with the best and the worst loss of the front in that task; 0
-                where they are the same. Solutions with a loss above ``reference``, such as diverged ones, are left out
+                where they are the same. Models with a loss above ``reference``, such as diverged ones, are left out
                 of this rule and of the knee, unless all are above it.
             bounds: limits by name: a maximum for losses and for metrics where lower is better, a minimum for other
                 metrics. A name is a task, which stands for its loss, or a metric. Otherwise ``loss:TASK`` is the loss
                 of a task, and ``WHAT:TASK`` is the metric ``TASK WHAT``.
             at_least: by name, the minimum of a loss or metric, whichever direction is better.
             at_most: by name, the maximum.
-            best: the task or metric to choose by, among all solutions or those within the bounds. If no solution
+            best: the task or metric to choose by, among all models or those within the bounds. If no model
                 satisfies the bounds, the answer of every rule names the nearest one. Its largest miss is smallest,
                 where each miss is divided by the range of its name over the front.
             split: the split to choose on; :attr:`ranking_split` by default.
@@ -229,7 +229,7 @@ class Front(FrontComparison, FrontExtensions):
         return selection.knee(table) if knee else selection.least_regret(table)
 
     def to_frame(self) -> Any:
-        """A pandas table (extra ``frames``), one row per solution: preference, losses and metrics by split, status."""
+        """A pandas table (extra ``frames``), one row per model: preference, losses and metrics by split, status."""
         columns: dict[str, Any] = {"subproblem": list(self.subproblems)}
         columns |= {"name": list(self.names)} if self.names else {}
         chosen = self.preferences[list(self.subproblems)]
@@ -283,16 +283,16 @@ class Front(FrontComparison, FrontExtensions):
         return facade.explore(self, name=name, height=height)
 
     def around(self, k: int, count: int = 5, *, angle: float | None = None, split: str | None = None) -> Tensor:
-        """Return preferences ``[count, m]`` around a solution that a user likes, for a new run (paper, section 4.2.3).
+        """Return preferences ``[count, m]`` around a model that a user likes, for a new run (paper, section 4.2.3).
 
         New directions surround the solution's loss vector, scaled as in training. New importances surround its own.
         Train them with a method that reads rows as this front does (``reading``). "auto" takes importances, though
         its fronts have directions: train those with "p-norm" or "pareto-mtl".
 
         Args:
-            k: the subproblem.
+            k: the model.
             count: how many.
-            angle: the largest deviation in degrees; by default half the angle to the nearest other solution, and at
+            angle: the largest deviation in degrees; by default half the angle to the nearest other model, and at
                 least 2.
             split: the split of the losses; :attr:`ranking_split` by default.
 

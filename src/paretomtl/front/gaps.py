@@ -1,4 +1,4 @@
-"""The gaps of a front: what to train next, and from which solutions."""
+"""The gaps of a front: what to train next, and from which models."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Gaps(Generic[FrontT]):
         split: the split of the losses that decide.
         preferences: ``[K + N, m]``: all rows of the front, then the new ones. Regions need them all.
         subproblems: the numbers of the new rows.
-        importances: ``[K + N, m]`` on the simplex, for the losses as scaled in training: those of the solutions where
+        importances: ``[K + N, m]`` on the simplex, for the losses as scaled in training: those of the models where
             they are known, else equal ones, then those that are normal to the gaps.
-        neighbours: for each gap the subproblems at its ends; a new number counts as if its model were there already.
-        begins: for each gap the solution whose weights the new model begins with: the nearer of its neighbours.
+        neighbours: for each gap the models at its ends; a new number counts as if its model were there already.
+        begins: for each gap the model whose weights the new model begins with: the nearer of its neighbours.
         sizes: the distance of the neighbours, in units of the range of each task over the front.
         gains: how much weights can gain at most, in the same units; NaN if it is not known.
         asked: how many gaps were asked for.
@@ -163,7 +163,7 @@ def _losses_in_training(front: FrontData, split: str) -> Tensor:
 
 
 def _importances(front: FrontData) -> Tensor | None:
-    """The weights of the solutions ``[K, m]`` for losses by the one scale of all; None where they are unknown."""
+    """The weights of the models ``[K, m]`` for losses by the one scale of all; None where they are unknown."""
     if front.reading == "importance":
         rows = front.preferences[list(front.subproblems)].double()
     elif "importances" in front.measured:

@@ -168,7 +168,7 @@ def quick_hypervolume(
 ) -> float | None:
     """The hypervolume for a table or a page; None if it is undefined or would take more than seconds.
 
-    The work grows as K to the power of m/2 - 1: a hundred solutions of ten tasks take a minute, of twelve tasks hours.
+    The work grows as K to the power of m/2 - 1: a hundred models of ten tasks take a minute, of twelve tasks hours.
 
     Args:
         front: whose.
@@ -242,7 +242,7 @@ def task_values(front: FrontData, metric: str | Sequence[str] | None, split: str
 
 
 def _measured(front: FrontData, reference: Sequence[float] | None, split: str | None) -> tuple[Tensor, Sequence[float]]:
-    """The finite losses on a split and the reference point, checked: some solution is better in every task."""
+    """The finite losses on a split and the reference point, checked: some model is better in every task."""
     asked = front.reference if reference is None else reference
     if asked is None:
         point = _point_beyond(finite_losses(front, split))
@@ -277,7 +277,7 @@ def _quick(
 
 
 def _separate_values(baseline: FrontData, values: Tensor) -> Tensor:
-    """The value of each task in its own network, ``[m]``; of the only solution if there is one."""
+    """The value of each task in its own network, ``[m]``; of the only model if there is one."""
     if len(baseline) == 1:
         return values[0]
     rows = baseline.preferences[list(baseline.subproblems)]

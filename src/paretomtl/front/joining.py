@@ -45,7 +45,7 @@ class JoinedModels(ModelStore):
 
 
 def row_fields(parts: Sequence[FrontData], order: Sequence[int]) -> dict[str, Any]:
-    """The fields that have a row for each solution, except models: those of several fronts, in one order.
+    """The fields that have a row for each model, except models: those of several fronts, in one order.
 
     A split or metric that some front does not have is left out. Measurements and epochs that are missing are NaN.
 
@@ -150,7 +150,7 @@ def _shown(value: Any) -> str:
 
 
 def _numbered(known: Tensor, taken: Sequence[int], other: FrontData) -> tuple[Tensor, tuple[int, ...]]:
-    """All preferences after another front joined, and the numbers of its solutions among them.
+    """All preferences after another front joined, and the numbers of its models among them.
 
     A front that was trained against the rows of the first keeps its numbers. The rows of any other follow them.
     """

@@ -1,11 +1,11 @@
-"""Limits of a front: how many solutions it may have."""
+"""Limits of a front: how many models it may have."""
 
 from __future__ import annotations
 
 from typing import Any
 
 MAX_SOLUTIONS = 10_000
-"""The largest number of solutions in a front: work and memory grow with its square."""
+"""The largest number of models in a front: work and memory grow with its square."""
 
 
 def check_solution_count(rows: Any) -> None:

@@ -1,4 +1,4 @@
-"""Labels of solutions: their numbers, the names that they were given, and their preferences."""
+"""Labels of models: their numbers, the names that they were given, and their preferences."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def label(k: int, names: Sequence[str], row: int) -> str:
 
 
 def short(name: str, longest: int = _LONGEST) -> str:
-    """Shorten the name of a solution to fit into a table."""
+    """Shorten the name of a model to fit into a table."""
     return shorten(name, longest)
 
 
 def leading_columns(front: FrontData) -> list[str]:
-    """Name and preference as text of equal width: the heading, then a line for each solution.
+    """Name and preference as text of equal width: the heading, then a line for each model.
 
     A front may have both, either or neither; the text is empty without both.
     """

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Group:
-    """Columns that stay together: the losses, or the metrics, of all solutions on one split.
+    """Columns that stay together: the losses, or the metrics, of all models on one split.
 
     Attributes:
         split: the split of the values.
@@ -85,7 +85,7 @@ def early_end(front: FrontData) -> str:
 
 
 def front_text(front: FrontData) -> str:
-    """The text of a front: its solutions on the ranking split, and on test."""
+    """The text of a front: its models on the ranking split, and on test."""
     splits = front.shown_splits
     head, *leading = leading_columns(front)
     taken = 6 + len(head)  # number, name and preference
@@ -152,7 +152,7 @@ INFEASIBLE = "infeasible: the losses on training lie outside of the region of it
 
 
 def status_words(front: FrontData, split: str) -> list[str]:
-    """The status of each solution, marked if it is dominated; a solution with a non-finite loss is never marked."""
+    """The status of each model, marked if it is dominated; a model with a non-finite loss is never marked."""
     beaten = ~nondominated(front.losses[split]) & front.losses[split].isfinite().all(-1)
     return [f"{word}{_DOMINATED}" if bad else word for word, bad in zip(front.status, beaten.tolist(), strict=True)]
 

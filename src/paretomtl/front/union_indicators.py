@@ -43,7 +43,7 @@ class UnionRegret:
         self._best = self._utility(torch.cat([measured for _, measured in pairs])).amin(0)
 
     def of(self, chosen_on: Tensor, measured: Tensor) -> float:
-        """The mean regret of a front, one of the union; infinite without solutions."""
+        """The mean regret of a front, one of the union; infinite without models."""
         if not len(measured):
             return math.inf
         seen = self._utility(chosen_on)
@@ -69,13 +69,13 @@ class UnionDistance:
         self._points = self._scale.apply(distinct_nondominated(union))
 
     def r2(self, losses: Tensor, weights: Tensor) -> float:
-        """R2 with weights ``[n, m]``, to the ideal point of the union; infinite without solutions."""
+        """R2 with weights ``[n, m]``, to the ideal point of the union; infinite without models."""
         if not len(losses):
             return math.inf
         return float((self._scale.apply(losses)[:, None, :] * weights).amax(-1).amin(0).mean())
 
     def igd_plus(self, losses: Tensor) -> float:
-        """IGD+ to the non-dominated union; infinite without solutions."""
+        """IGD+ to the non-dominated union; infinite without models."""
         return igd_plus(self._scale.apply(losses), self._points) if len(losses) else math.inf
 
 
@@ -216,7 +216,7 @@ def _within(union: Sequence[FrontData]) -> Tensor | None:
 def _known_pair(
     front: FrontData, ranking: str, split: str, metric: str | Sequence[str] | None
 ) -> tuple[Tensor, Tensor]:
-    """What is compared on both splits, lower is better, for the solutions where all of it is finite."""
+    """What is compared on both splits, lower is better, for the models where all of it is finite."""
     first, second = (
         torch.where(higher, -values, values)
         for values, higher in (task_values(front, metric, each) for each in (ranking, split))

@@ -42,7 +42,7 @@ def scale_of(losses: Tensor, within: Tensor | None = None) -> Scale:
     """The scale of the losses ``[n, m]`` of all fronts that are compared: finite, n at least 1.
 
     The ideal point has the smallest loss of each task. The other end is the nadir, the largest loss among non-dominated
-    rows. Where that is the ideal, as in a front with one non-dominated solution, it is the largest loss of any row.
+    rows. Where that is the ideal, as in a front with one non-dominated model, it is the largest loss of any row.
 
     Args:
         losses: on one split.

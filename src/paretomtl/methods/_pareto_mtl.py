@@ -1,4 +1,4 @@
-"""Pareto MTL (Lin et al. 2019): a direction of the loss vector for each subproblem, kept by constraints."""
+"""Pareto MTL (Lin et al. 2019): a direction of the loss vector for each model, kept by constraints."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ROUNDING = 1e-12  # weights that sum to less than this are rounding noise of op
 
 
 class Status(IntEnum):
-    """The status of a subproblem of Pareto MTL, by the losses of its last step."""
+    """The status of a model of Pareto MTL, by the losses of its last step."""
 
     INFEASIBLE = 0
     """The loss vector is outside its region."""
@@ -48,14 +48,14 @@ class Status(IntEnum):
 class ParetoMTL(TakesScale):
     r"""Pareto MTL (Lin et al., NeurIPS 2019, algorithm 1): a model per preference vector, kept in its region.
 
-    Subproblem k first lowers the constraints that it violates (initial phase), then all tasks and the active
+    Model k first lowers the constraints that it violates (initial phase), then all tasks and the active
     constraints together (main phase), each time along the min-norm direction of :func:`paretomtl.core.direction`. The
     task weights are :math:`\alpha_i = \lambda_i + \sum_j \beta_j (u_{ji} - u_{ki})` (paper, equation 18) and may be
-    negative. Phases belong to each subproblem. In the paper they only move forward; with ``return_share`` a subproblem
+    negative. Phases belong to each model. In the paper they only move forward; with ``return_share`` a model
     outside its region goes back to the initial phase, until it is inside.
 
     Args:
-        initial_steps: the most optimizer steps in the initial phase; a subproblem that is still infeasible then enters
+        initial_steps: the most optimizer steps in the initial phase; a model that is still infeasible then enters
             the main phase with its violated constraints active. None: a fifth of the planned steps, as in the paper's
             synthetic example; without a plan, until feasible. 0 skips the initial phase (supplement, section 1).
         epsilon: a constraint is active in the main phase when it is nearer to its boundary than this share of its
@@ -64,7 +64,7 @@ class ParetoMTL(TakesScale):
             :math:`\sum_i |\alpha_i| = m`, as the paper's code does for networks; weights that are only rounding noise
             become zero instead. If off, the step is the min-norm direction itself.
         unit_rows: scale the constraint rows to unit length before the dual.
-        scale: positive factors c that make tasks of different units comparable: the subproblem is that of
+        scale: positive factors c that make tasks of different units comparable: the problem is that of
             :math:`c \circ L`, and the weights returned are :math:`c \circ \alpha'`. One factor per task; a pair of
             points, ideal and worst, for :math:`c = 1 / (\text{worst} - \text{ideal})` and losses relative to the ideal
             point; "first" for one over each task's first loss; "auto" for that if first losses differ by a factor over
@@ -77,17 +77,17 @@ class ParetoMTL(TakesScale):
             the initial phase. None: a twentieth of the planned steps.
         release_steps: the number of steps at the end of the plan without constraints, which follow MGDA (supplement,
             section 1).
-        return_share: the most steps that a subproblem spends on returns to its region, as a share of the planned ones;
+        return_share: the most steps that a model spends on returns to its region, as a share of the planned ones;
             without a plan, of those so far. The paper's step keeps a region only under plain gradient descent. What
             momentum, Adam or the noise of small batches carry out of its region is Pareto critical there, and stays: no
             direction lowers all tasks and the violated constraints. A return takes steps of the initial phase, which
             may raise a task. It begins when the region is left after the first initial phase, and after
-            ``initial_steps`` for a subproblem that never was inside. A subproblem that has spent its share follows the
+            ``initial_steps`` for a model that never was inside. A model that has spent its share follows the
             paper from then on, so that a region that cannot be reached does not hold it forever. There is no return
             after the release, while a loss is negative, or with ``initial_steps=0``. None: no returns, as in the paper.
             See docs/concepts/regions.md for when they pay.
 
-    The state has for each subproblem its constraint rows, phase, status, the step since which it has that status, the
+    The state has for each model its constraint rows, phase, status, the step since which it has that status, the
     last finite loss of each task (used for a task without labels), and the scale; with returns, the number of steps
     spent on them, −1 in the first initial phase.
 
@@ -222,7 +222,7 @@ class ParetoMTL(TakesScale):
     def _phase(self, step: SafeStep, state: State) -> Tensor:
         """The phase before this step's check of feasibility: apply the cap of the initial phase, and the release.
 
-        After the first initial phase every step decides anew whether a subproblem returns.
+        After the first initial phase every step decides anew whether a model returns.
         """
         phase = state["phase"]
         cap, release = self._limits(step.total)
@@ -237,11 +237,11 @@ class ParetoMTL(TakesScale):
 
     @property
     def _returns(self) -> bool:
-        """Whether subproblems may go back to the initial phase."""
+        """Whether models may go back to the initial phase."""
         return self.return_share is not None and self.initial_steps != 0
 
     def _returning(self, step: SafeStep, state: State, losses: Tensor) -> Tensor | None:
-        """The subproblems that may go back to the initial phase, ``[K]`` bool; None if none may."""
+        """The models that may go back to the initial phase, ``[K]`` bool; None if none may."""
         if RETURNED not in state:
             return None
         assert self.return_share is not None

@@ -29,7 +29,7 @@ _ROWS: dict[str, tuple[str, Reading, str | None]] = {
     "STCH": ("weights", "importance", None),
     "UPGrad": ("pref_vector", "importance", None),
 }
-"""The argument for the row of a subproblem, its reading, and the coefficient; if that is 0, rows are importances.
+"""The argument for the row of a model, its reading, and the coefficient; if that is 0, rows are importances.
 
 PBI and COSMOS are weighted sums with a penalty for leaving the ray: with a coefficient of 0, plain weighted sums.
 """
@@ -67,9 +67,9 @@ class TorchJD(ScaledMethod):
 
     A weighting maps the Gramian to weights. A scalarizer maps the losses to one number, whose slope in each loss is
     that task's weight; its learned parameters, such as log-variances, take a gradient step here. Both are unbatched in
-    TorchJD, so this loops over the K subproblems on the host. Weights have the scale of TorchJD.
+    TorchJD, so this loops over the K models on the host. Weights have the scale of TorchJD.
 
-    If the constructor takes a row (``pref_vector`` or ``weights``) and ``options`` omit it, each subproblem has its own
+    If the constructor takes a row (``pref_vector`` or ``weights``) and ``options`` omit it, each model has its own
     row of ``preferences``: a front of UPGrad or of smooth Tchebycheff is one call of ``fit``. Rows are importances,
     except for PBI and COSMOS: there, a row is a direction of the loss vector, to which ``theta`` and ``lambda_`` pull.
     If these coefficients are small compared with the losses, the weighted sum prevails, and the losses run against
@@ -195,7 +195,7 @@ class TorchJD(ScaledMethod):
             return torch.autograd.grad(scalarizer(at), at)[0]
 
     def _build(self, row: Tensor, fresh: bool, memory: Mapping[str, Tensor]) -> nn.Module:
-        """Restore the module of one subproblem after its last step."""
+        """Restore the module of one model after its last step."""
         if fresh or not memory:
             return self._make(row)
         module = self._awake(row)
@@ -228,7 +228,7 @@ class TorchJD(ScaledMethod):
         return torchjd_type(self.source)
 
     def _row_argument(self) -> str | None:
-        """The constructor's argument for the row of a subproblem; None if it takes none, or ``options`` set it."""
+        """The constructor's argument for the row of a model; None if it takes none, or ``options`` set it."""
         name = _ROWS[self.source][0] if self.source in _ROWS else None
         return None if name in self.options else name
 

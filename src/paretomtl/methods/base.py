@@ -30,7 +30,7 @@ Reading: TypeAlias = Literal["direction", "importance", "start"]
 class Method(ABC):
     """A rule that turns losses and Gramian into task weights (paper, section 4.3). Immutable: state in, state out.
 
-    A method implements :meth:`init` and ``_weigh``; the rest is shared. Computations are in float64. A subproblem whose
+    A method implements :meth:`init` and ``_weigh``; the rest is shared. Computations are in float64. A model whose
     losses or Gramian are not finite gets zero weights, keeps its state, and never affects another one.
     """
 
@@ -130,7 +130,7 @@ class Method(ABC):
         return torch.where(valid & present, weights, 0.0).to(step.losses.dtype), after
 
     def status(self, state: State, losses: Tensor | None = None) -> list[str]:
-        """The status of each subproblem in one word, by its last step, or by ``losses [K, m]`` measured since."""
+        """The status of each model in one word, by its last step, or by ``losses [K, m]`` measured since."""
         return ["trained"] * _count(state)
 
     def violation(self, state: State, losses: Tensor) -> Tensor | None:
@@ -138,7 +138,7 @@ class Method(ABC):
         return None
 
     def since(self, state: State) -> list[int] | None:
-        """The step since which each subproblem has had its last status; None for methods without one."""
+        """The step since which each model has had its last status; None for methods without one."""
         return None
 
     def scale_of(self, state: State) -> Tensor | None:
@@ -222,14 +222,14 @@ class Method(ABC):
         row: int,
         importances: Tensor | None = None,
     ) -> Method:
-        """The method that trains further preferences around a solution, by the rows that the front has in the end.
+        """The method that trains further preferences around a model, by the rows that the front has in the end.
 
         Args:
             reading: the meaning of those rows.
             measured: of the front, by name, ``[K, ...]``.
             scale: the factors of the front's losses, ``[K, m]``; None for none.
-            row: the solution.
-            importances: those of all rows of the new run, ``[n, m]``, if they are known; else those of the solution.
+            row: the model.
+            importances: those of all rows of the new run, ``[n, m]``, if they are known; else those of the model.
         """
         return self
 
@@ -238,11 +238,11 @@ class Method(ABC):
         return self
 
     def bind(self, preferences: Tensor | Sequence[Sequence[float]], index: int, *, total: int = 0) -> Weigher:
-        """Bind this method to one subproblem of ``preferences [K, m]``, for your own training loop.
+        """Bind this method to one model of ``preferences [K, m]``, for your own training loop.
 
         Args:
             preferences: all K rows; regions need the others too.
-            index: the row of the subproblem.
+            index: the row of the model.
             total: the number of planned optimizer steps; 0 if unknown.
         """
         return Weigher(self, as_rows("preferences", preferences), index, total)

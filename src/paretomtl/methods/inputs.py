@@ -32,10 +32,10 @@ class Step:
 
 @dataclass(frozen=True)
 class SafeStep:
-    """A :class:`Step` made safe, in float64: absent tasks have loss 0 and gradient 0, broken subproblems losses of 1.
+    """A :class:`Step` made safe, in float64: absent tasks have loss 0 and gradient 0, broken models losses of 1.
 
     The Gramian is zero for methods that do not need one; ``precision`` is the relative error that it came with.
-    ``valid [K]`` says which subproblems are not broken: a coupled method must leave the others out.
+    ``valid [K]`` says which models are not broken: a coupled method must leave the others out.
     """
 
     losses: Tensor
@@ -48,5 +48,5 @@ class SafeStep:
 
 
 def slice_state(state: State, rows: slice | Tensor | list[int]) -> State:
-    """The part of a state that belongs to some subproblems."""
+    """The part of a state that belongs to some models."""
     return {name: tensor[rows] for name, tensor in state.items()}

@@ -1,4 +1,4 @@
-"""The weigher: a method for one subproblem, for your own training loop, with a state that can be stored."""
+"""The weigher: a method for one model, for your own training loop, with a state that can be stored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BoundMethod(Protocol):
 
 
 class Weigher:
-    """A method bound to one subproblem. It holds the state and counts the steps.
+    """A method bound to one model. It holds the state and counts the steps.
 
     Made by :meth:`paretomtl.methods.Method.bind`.
     """
@@ -63,7 +63,7 @@ class Weigher:
 
     @property
     def status(self) -> str:
-        """The status of the subproblem at its last step in one word, such as "feasible"."""
+        """The status of the model at its last step in one word, such as "feasible"."""
         return self.method.status(self.state)[0]
 
     @property

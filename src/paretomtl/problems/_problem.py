@@ -104,7 +104,7 @@ class Problem:
     """A problem to train on: an ordinary model, its losses, and the data.
 
     Attributes:
-        model: a factory of ``nn.Module``; called once per subproblem, each time from its own random state.
+        model: a factory of ``nn.Module``; called once per model, each time from its own random state.
         losses: ``losses(outputs, targets)``, where a batch is ``(inputs, targets)`` or ``(inputs, first, second, ...)``
             and outputs are ``model(inputs)``; or, if its first parameter is called ``model``, the general
             ``losses(model, batch)`` for batches of any structure. Returns the m losses ``[m]``, or a dictionary by task

@@ -1,7 +1,7 @@
-"""``backward``: one step of one subproblem, for a custom loop.
+"""``backward``: one step of one model, for a custom loop.
 
 ``fit`` joins other processes by itself, because it compares the arguments of all. ``backward`` must be told, because a
-loop may as well train one subproblem in each process. The wrong default would be a silent mistake in either case.
+loop may as well train one model in each process. The wrong default would be a silent mistake in either case.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def backward(
 ) -> Tensor:
     r"""``loss.backward()`` for several losses: adds :math:`\sum_i \alpha_i \nabla L_i` to ``.grad`` (equation 18).
 
-    The weights come from the weigher, that is from a method bound to one subproblem. A step takes one forward pass and
+    The weights come from the weigher, that is from a method bound to one model. A step takes one forward pass and
     m backward passes. Methods that need no Gramian take one backward pass, unless gradients are accumulated or a task
     is absent.
 
@@ -69,7 +69,7 @@ def backward(
             same weights and the same ``.grad``: True for all processes of ``torch.distributed``, or a process group.
             Every process calls with the same weigher on its share of the batch; the model is not wrapped in
             ``DistributedDataParallel``, whose hooks would never run. Required if several processes run, because
-            nothing shows whether they share a subproblem.
+            nothing shows whether they share a model.
 
     Returns:
         The weights ``[m]`` that were used; zeros when ``last`` is False.

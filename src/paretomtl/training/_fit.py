@@ -115,9 +115,9 @@ def fit(
         patience: end the run when no model has improved on validation for this many epochs, by the rule of ``keep``;
             best together with ``keep="best"``. The front is complete, and its ``ended`` says why. Not for shards, which
             do not see each other's models.
-        start: a front of the same tasks and model, whose weights the models begin with: subproblem k with those of the
-            solution with the same preference, or with the nearest one by angle; for methods without preferences, with
-            those of solution k. Optimizer, schedule, steps, history and the state of the method start fresh. The
+        start: a front of the same tasks and model, whose weights the models begin with: model k with those of
+            the model that had the same preference, or the nearest one by angle; for methods without preferences, with
+            those of model k. Optimizer, schedule, steps, history and the state of the method start fresh. The
             default reference of the hypervolume is that of this front.
         branch: the share of the run that one model trains for all, with equal weights, such as 0.25. It is then copied
             for each preference, together with its optimizer, and the method begins there. With 0.25, five models take
@@ -126,7 +126,7 @@ def fit(
         average: evaluate and store a running mean of each model's weights, which reaches back over this share of the
             steps so far, such as 0.1. It pays with a constant learning rate, and costs a little with one that decays.
             Statistics of batch normalisation are estimated anew for each evaluation; integer buffers are copied.
-        only: train some of the subproblems, against the regions of all.
+        only: train some of the models, against the regions of all.
         weigh_every: compute the task weights every N steps. Steps in between take one backward pass with the last
             weights, negative ones as zero. 1 is the method itself; more is faster, and an approximation.
         workers: how many models step side by side on a CPU, each in a thread with its share of torch's threads; as many
@@ -141,7 +141,7 @@ def fit(
             connects; a process group, with some of them; False trains in this process alone. ``batch_size`` is that
             of all processes together. Every process returns the front that one process would with the same batches. The
             first one writes and prints.
-        executor: trains the subproblems in shards elsewhere, such as :class:`~paretomtl.RayExecutor` on a
+        executor: trains the models in shards elsewhere, such as :class:`~paretomtl.RayExecutor` on a
             cluster; None for all of them here, as one. Each shard trains as it would among all.
         out: a folder for configuration, log, checkpoints and the front, which one process writes at a time. If it can
             no longer be written, training goes on with a warning, and the front is still returned.

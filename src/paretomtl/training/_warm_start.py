@@ -27,8 +27,8 @@ class Start:
 
     Attributes:
         parameters: those of a front, stacked, by name.
-        solutions: the subproblem of that front whose weights each subproblem begins with.
-        rows: the row of the parameters for each subproblem.
+        solutions: the model of that front whose weights each model begins with.
+        rows: the row of the parameters for each model.
         reference: that of the front, because the untrained models that it comes from are not available.
         weights: a checksum of the parameters.
     """
@@ -40,11 +40,11 @@ class Start:
     weights: str
 
     def in_words(self, subproblems: Sequence[int]) -> str:
-        """The weights that some subproblems begin with, which must be the same for a run to be resumed."""
+        """The weights that some models begin with, which must be the same for a run to be resumed."""
         return f"solutions {[self.solutions[k] for k in subproblems]} of the front with weights {self.weights}"
 
     def load(self, modules: Sequence[nn.Module], subproblems: Sequence[int]) -> None:
-        """Load the weights of these subproblems into models; raise an error if names or shapes differ."""
+        """Load the weights of these models into modules; raise an error if names or shapes differ."""
         for module, k in zip(modules, subproblems, strict=True):
             like = next(p for p in module.parameters() if p.is_floating_point())
             wrong = load_tensors(module, {name: _like(t[self.rows[k]], like) for name, t in self.parameters.items()})
@@ -58,7 +58,7 @@ class Start:
 def make_start(
     front: Any, problem: Problem, method: Method, preferences: Tensor, subproblems: Sequence[int]
 ) -> Start | None:
-    """Choose the solutions of a front that subproblems begin with; None without a front.
+    """Choose the models of a front that new models begin with; None without a front.
 
     Args:
         front: the user's argument.
@@ -114,9 +114,9 @@ def make_start(
 
 
 def _nearest(front: Front, known: Tensor, preferences: Tensor, subproblems: Sequence[int]) -> dict[int, int]:
-    """For each subproblem the row of the solution with its preference, or otherwise with the nearest one by angle.
+    """For each model the row of the model with its preference, or otherwise with the nearest one by angle.
 
-    ``known [K, m]`` are the preferences of the solutions.
+    ``known [K, m]`` are the preferences of the models.
     """
     rows = {}
     for k in subproblems:

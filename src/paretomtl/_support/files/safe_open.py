@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import IO, Any
 
 RECORD = 64 << 20
-"""The most bytes of a JSON file: a front of a hundred thousand solutions has fewer."""
+"""The most bytes of a JSON file: a front of a hundred thousand models has fewer."""
 
 SMALL_RECORD = 4 << 20
-"""The most bytes of a JSON file that does not grow with the solutions: a manifest, the options of a command."""
+"""The most bytes of a JSON file that does not grow with the models: a manifest, the options of a command."""
 
 WORD = 64 << 10
 """The most bytes of a lock or a token."""

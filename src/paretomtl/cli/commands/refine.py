@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paretomtl.methods import Method
 
 _COUNT = 5
-_JOINED = "joined"  # the folder of the front of old and new solutions, in that of the new run
+_JOINED = "joined"  # the folder of the front of old and new models, in that of the new run
 
 
 @clean_errors
@@ -226,7 +226,7 @@ def _changes(before: Method, after: Method) -> dict[str, Any]:
 
 
 def _join(front: Front, new: Front, folder: Path) -> dict[str, Any] | None:
-    """Store the front of old and new solutions with the new run, and say what it gained; None for a stopped run."""
+    """Store the front of old and new models with the new run, and say what it gained; None for a stopped run."""
     from paretomtl.cli._summary import joined_facts
     from paretomtl.engine.processes import is_main_process
     from paretomtl.front.storage.front_folder import write_front

@@ -161,7 +161,7 @@ def select(
 
 
 def _numbered(front: Front, k: int, split: str | None, *, alone: bool) -> Choice:
-    """The solution of a subproblem that was named."""
+    """The choice of a model by its number."""
     from paretomtl.front.choosing.candidates import build_table
 
     if not alone:
@@ -173,7 +173,7 @@ def _numbered(front: Front, k: int, split: str | None, *, alone: bool) -> Choice
 
 
 def _by_split(front: Front, choice: Choice) -> dict[str, dict[str, dict[str, float | None]]]:
-    """Losses and metrics of the selected solution on the split that it was selected by, and on test."""
+    """Losses and metrics of the selected model on the split that it was selected by, and on test."""
     from paretomtl.front.choosing.candidates import build_table
 
     if choice.k is None:

@@ -1,1 +1,1 @@
-"""Choosing a solution: candidates, rules, bounds, questions."""
+"""Choosing a model: candidates, rules, bounds, questions."""

@@ -1,4 +1,4 @@
-"""Bounds on losses and metrics: the best solution within them, or the one that comes nearest."""
+"""Bounds on losses and metrics: the best model within them, or the one that comes nearest."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def bounded_table(table: CandidateTable, bounds: Sequence[Bound]) -> CandidateTa
 
 
 def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str) -> Choice:
-    """Choose the best solution by one name among those that satisfy all bounds, if there are any."""
+    """Choose the best model by one name among those that satisfy all bounds, if there are any."""
     values, higher = table.column(best)
     misses = [bound.misses(table) for bound in bounds]
     fits = torch.ones(len(table.losses), dtype=torch.bool)
@@ -96,7 +96,7 @@ def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str) -> 
 
 
 def _nearest(table: CandidateTable, bounds: Sequence[Bound], misses: Sequence[Tensor]) -> Choice:
-    """Choose none, and name the nearest solution: its largest miss is smallest, in units of the front's range."""
+    """Choose none, and name the nearest model: its largest miss is smallest, in units of the front's range."""
     none = f"No model on {table.on} has {' and '.join(map(str, bounds))}."
     columns = [table.column(bound.name)[0].double() for bound in bounds]
     known = torch.stack([values.isfinite() for values in columns]).all(0)

@@ -20,14 +20,14 @@ from paretomtl.front.solution_labels import label
 
 @dataclass(frozen=True)
 class Choice:
-    """A chosen solution, and the reason.
+    """A chosen model, and the reason.
 
     Attributes:
-        k: the subproblem; None if no solution fits.
+        k: the model; None if no model fits.
         reason: a sentence.
-        losses: of the chosen solution, by task, on ``split``.
-        metrics: of the chosen solution, by name, on ``split``.
-        nearest: the subproblem nearest to the bounds, if no solution satisfies them; see :meth:`Front.select`.
+        losses: of the chosen model, by task, on ``split``.
+        metrics: of the chosen model, by name, on ``split``.
+        nearest: the model nearest to the bounds, if no model satisfies them; see :meth:`Front.select`.
         misses: by name, how far the nearest one violates each bound that it does not satisfy, on ``split``.
         split: the split whose losses and metrics decided.
     """

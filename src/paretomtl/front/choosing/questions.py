@@ -14,18 +14,18 @@ from paretomtl.front.choosing.candidates import CandidateTable
 from paretomtl.front.task_metrics import task_metrics
 
 _USERS = 16_000  # simulated users for more than two tasks
-_MOST = 1000  # solutions to ask about; memory grows with their square
+_MOST = 1000  # models to ask about; memory grows with their square
 _SECOND = 1e-3  # weight of the sum relative to the largest weighted loss
 
 
 @dataclass(frozen=True)
 class Search:
-    """The solutions that are left, and the next question: a pure function of the front and the answers so far.
+    """The models that are left, and the next question: a pure function of the front and the answers so far.
 
-    Simulated users rank solutions by the sum of weighted losses, or by the largest of them, with weights of all
-    kinds. Each answer removes every solution that no simulated user consistent with the answers so far would rank
-    first. The next question is the one that removes most solutions whatever the answer is. The solution that is not
-    preferred is always removed, so that K solutions take at most K - 1 questions; mostly they take little more than
+    Simulated users rank models by the sum of weighted losses, or by the largest of them, with weights of all
+    kinds. Each answer removes every model that no simulated user consistent with the answers so far would rank
+    first. The next question is the one that removes most models whatever the answer is. The model that is not
+    preferred is always removed, so that K models take at most K - 1 questions; mostly they take little more than
     log₂ K with two tasks, and twice that with five.
 
     Attributes:
@@ -46,7 +46,7 @@ class Search:
         places = [self.columns.index(row) for row in self.rows]
         scores = self.scores[:, places]
         best = scores.argmin(-1)
-        share = best.bincount(minlength=len(places)).float().reciprocal()[best]  # each solution counts 1
+        share = best.bincount(minlength=len(places)).float().reciprocal()[best]  # each model counts 1
         least = torch.full((len(places), len(places)), -math.inf)
         for i in range(len(places) - 1):
             first = share @ (scores[:, i : i + 1] <= scores[:, i + 1 :]).float()
@@ -85,7 +85,7 @@ class Search:
 
 
 def begin(table: CandidateTable) -> Search:
-    """Start with all non-dominated solutions within the reference point; of those with equal losses, the first."""
+    """Start with all non-dominated models within the reference point; of those with equal losses, the first."""
     rows: dict[tuple[float, ...], int] = {}
     for row in table.within_reference():
         rows.setdefault(tuple(table.losses[row].tolist()), row)
@@ -107,7 +107,7 @@ def _search(columns: tuple[int, ...], scores: Tensor) -> Search:
 
 
 def _scores(losses: Tensor) -> Tensor:
-    """Scores ``[users, K]`` of losses ``[K, m]`` by simulated users: each solution is the best one for some."""
+    """Scores ``[users, K]`` of losses ``[K, m]`` by simulated users: each model is the best one for some."""
     low, high = losses.min(0).values, losses.max(0).values
     values = (losses - low) / (high - low).clamp_min(1e-300)
     weights = _weights(values)
@@ -126,7 +126,7 @@ def _weights(values: Tensor) -> Tensor:
     if tasks > 2:
         drawn = torch.rand(_USERS, tasks, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         return torch.cat([torch.eye(tasks, dtype=torch.float64), torch.nn.functional.normalize(-drawn.log(), 1, -1)])
-    turns = {0.0, 1.0}  # the weights of the first task at which two solutions are equally good
+    turns = {0.0, 1.0}  # the weights of the first task at which two models are equally good
     for a, b in combinations(values.tolist(), 2):
         rise, fall = b[0] - a[0], a[1] - b[1]
         turns.add(fall / (rise + fall))

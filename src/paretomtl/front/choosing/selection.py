@@ -60,7 +60,7 @@ def by_importance(table: CandidateTable, scale: Tensor | None, importance: ByTas
 
 
 def knee(table: CandidateTable) -> Choice:
-    """Choose the solution farthest below the chord, or the hyperplane, through the best solution of each task."""
+    """Choose the model farthest below the chord, or the hyperplane, through the best model of each task."""
     rows = table.within_reference()
     if not rows:
         return _nothing(table)
@@ -94,11 +94,11 @@ def knee(table: CandidateTable) -> Choice:
 
 
 def least_regret(table: CandidateTable) -> Choice:
-    r"""Choose the solution whose largest regret is smallest (Savage 1951).
+    r"""Choose the model whose largest regret is smallest (Savage 1951).
 
     .. math:: \min_k \max_i \frac{L_{ki} - \min_j L_{ji}}{\max_j L_{ji} - \min_j L_{ji}}
 
-    with j over the non-dominated solutions that are not beyond the reference point of the front: one diverged model
+    with j over the non-dominated models that are not beyond the reference point of the front: one diverged model
     would squeeze the regrets of all others. Such models are not chosen either. A task in which all losses are equal
     counts as 0. The least sum of regrets breaks ties.
     """

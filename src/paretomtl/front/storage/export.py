@@ -45,7 +45,7 @@ def export_weights(front: Front, k: int, path: Path, *, make: str | None, facts:
     Args:
         front: with its problem, tensors have the names of the model's ``state_dict``; without it, those of parameters
             and buffers. They differ only for tied weights and for buffers that are not persistent.
-        k: the subproblem.
+        k: the model.
         path: a file that ends in ``.safetensors``, or a folder, which gets ``model.safetensors`` and ``model.json``.
         make: lines of Python that make ``model`` before its weights are loaded; None if unknown.
         facts: further fields of the card.

@@ -31,7 +31,7 @@ def draw_cost(runs: Sequence[Front | dict[str, Any]], folder: Path) -> list[Path
 
     The left panel has seconds, the right one network passes: epochs × models × passes of a step, where a step with one
     backward pass is one, and a step with m backward passes is (1 + 2m)/3. A thick line is the mean of a method over its
-    seeds, thin ones are its runs. The reference point is just beyond the best final solutions of all runs, so a curve
+    seeds, thin ones are its runs. The reference point is just beyond the best final models of all runs, so a curve
     is 0 until the first model is better than that in every task. Losses are those on validation, or means of the
     training losses over each epoch if no run has any.
 

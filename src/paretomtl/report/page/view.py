@@ -8,7 +8,7 @@ A page shows a *payload*::
     runs        views, one for each run
     styles      of each run: label and colour {"light", "dark"} of its method, and the symbol of its seed
 
-A view, with K solutions and m tasks; None stands for unknown values and for numbers that are not finite::
+A view, with K models and m tasks; None stands for unknown values and for numbers that are not finite::
 
     name, folder, problem, method, strategy
     seed         None for models that were trained elsewhere
@@ -19,14 +19,14 @@ A view, with K solutions and m tasks; None stands for unknown values and for num
     state        "finished", "stopped", "training" or "broken"
     note         a sentence about the run to be shown; may be left out
     epoch        how many are done              epochs  how many were planned
-    subproblems  [K]                            kept    [K], the epoch that each solution is from, or None
-    names        [K], what the user calls the solutions, or None
+    models  [K]                            kept    [K], the epoch that each model is from, or None
+    names        [K], what the user calls the models, or None
     exports      whether there are weights, which a command can export
     preferences  [K][m], [K][0] without any     others  [...][m], the rows that were not trained
     favours      [K], the places of the tasks that a preference favours, none if all alike; None without preferences
     values       by split and name, [K]; "loss:TASK" is a loss, any other name a metric
     better       by name, "lower" or "higher", also for losses
-    nondominated by split, [K]: finite, and no other solution dominates it
+    nondominated by split, [K]: finite, and no other model dominates it
     in_region    [K], on training; None without regions
     angles       [K], degrees from the preference, on training; None without directions
     status       [K]
@@ -76,7 +76,7 @@ def view_of(
     Args:
         front: what to show.
         name: of the run.
-        folder: where it is stored, for the command that exports a solution.
+        folder: where it is stored, for the command that exports a model.
         reference: of the hypervolume, common to runs that are compared; the front's own by default.
         points: the maximum number of points of a curve.
         runs: how many there are on the page; hypervolumes that would take long for so many are left out.

@@ -29,15 +29,15 @@ class Report:
         val_losses: losses on the validation split, ``[K, m]``; None without one.
         val_metrics: metrics on the validation split, ``[K]`` each.
         hypervolume: of the losses on ``split``, with respect to ``reference``; None without moocore or a reference, and
-            if it would take long: for more than 100 solutions of five or six tasks, or more than 20 of seven or more.
+            if it would take long: for more than 100 models of five or six tasks, or more than 20 of seven or more.
         reference: the reference point of the hypervolume.
-        frozen: the subproblems whose losses were not finite.
+        frozen: the models whose losses were not finite.
         scale: the factors ``[K, m]`` that the method multiplies the losses by; None for none.
-        note: the progress of the shards, in a run in shards. Its epoch is then the mean over all subproblems, and
+        note: the progress of the shards, in a run in shards. Its epoch is then the mean over all models, and
             losses of those that have not begun are NaN.
         seeds: the seed of each row under :func:`~paretomtl.fit_seeds`; empty for one seed. There is a row for every
-            model: all subproblems of the first seed, then those of the next one. K above is then the number of seeds
-            times that of subproblems, ``subproblems`` repeats itself, and ``hypervolume`` is the mean over seeds.
+            model of every seed: all of the first seed, then those of the next one. K above is then the number of seeds
+            times that of models, ``subproblems`` repeats itself, and ``hypervolume`` is the mean over seeds.
     """
 
     epoch: int

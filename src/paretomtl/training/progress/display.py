@@ -132,7 +132,7 @@ class NotebookProgress:
 
 
 class RichProgress:
-    """A bar with the time left, and the losses of each subproblem below it."""
+    """A bar with the time left, and the losses of each model below it."""
 
     def __init__(self) -> None:
         console = text_console(stderr=True)
@@ -181,7 +181,7 @@ def clock(seconds: float) -> str:
 
 
 def _mean_rows(report: Report) -> list[tuple[int, list[float]]]:
-    """Each subproblem with its losses, as means over seeds if there are several."""
+    """Each model with its losses, as means over seeds if there are several."""
     places = dict.fromkeys(report.subproblems)
     rows = report.shown().reshape(-1, len(places), len(report.tasks)).mean(0)
     return list(zip(places, rows.tolist(), strict=True))
@@ -234,7 +234,7 @@ def report_panel(report: Report | None, share: float, seconds: float) -> Any:
 
 
 def losses_in_words(tasks: Sequence[str], rows: Sequence[tuple[int, list[float]]]) -> str:
-    """The losses of each subproblem; if there are many, the range in each task.
+    """The losses of each model; if there are many, the range in each task.
 
     Example:
         >>> losses_in_words(["a", "b"], [(0, [0.5, 2.0]), (1, [0.25, 4.0])])

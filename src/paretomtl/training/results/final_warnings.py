@@ -153,5 +153,5 @@ def _names(tasks: Tensor, settings: Settings) -> list[str]:
 
 
 def _numbers(rows: Tensor, settings: Settings) -> list[int]:
-    """The subproblems of some models; models of further seeds follow those of the first."""
+    """The numbers of some models; those of further seeds follow those of the first."""
     return [settings.subproblems[i % len(settings.subproblems)] for i, chosen in enumerate(rows.tolist()) if chosen]

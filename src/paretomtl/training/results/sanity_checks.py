@@ -35,7 +35,7 @@ class Result:
     """The models of one seed at the end.
 
     Attributes:
-        numbers: the subproblems.
+        numbers: the models.
         tasks: their names.
         split: the one that ranks: validation, or training without it.
         losses: on that split, ``[K, m]``.

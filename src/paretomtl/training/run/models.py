@@ -1,4 +1,4 @@
-"""The models that a run begins with: one for each subproblem, or one for all of them until they branch."""
+"""The models that a run begins with: one for each preference, or one for all of them until they branch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The preferences of a run: the rows of each seed, and the subproblems that are trained."""
+"""The preferences of a run: the rows of each seed, and the models that are trained."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def preference_rows(
 
 
 def chosen_subproblems(only: Sequence[int] | None, count: int) -> list[int]:
-    """The subproblems that are trained; all ``count`` of them by default."""
+    """The models that are trained; all ``count`` of them by default."""
     if only is None:
         return list(range(count))
     given = only.tolist() if hasattr(only, "tolist") else only

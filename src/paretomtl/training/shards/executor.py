@@ -116,7 +116,7 @@ class Executor(ABC):
     outside of the context starts and stops it.
 
     Attributes:
-        shard_size: how many subproblems a shard has; None decides by a measurement.
+        shard_size: how many models a shard has; None decides by a measurement.
         problem: where workers find the problem; None sends it to them.
     """
 
@@ -149,7 +149,7 @@ class SerialExecutor(Executor):
     A run in shards that is resumed without an executor goes on this way.
 
     Args:
-        shard_size: how many subproblems a shard has; None for all in one.
+        shard_size: how many models a shard has; None for all in one.
 
     Example:
         >>> import paretomtl as pm

@@ -64,7 +64,7 @@ class ShardConfig:
 
 @dataclass(frozen=True)
 class ShardJob:
-    """One shard: its subproblems, its folder, and a random token that proves that the worker sees this folder."""
+    """One shard: its models, its folder, and a random token that proves that the worker sees this folder."""
 
     subproblems: tuple[int, ...]
     folder: Path
@@ -82,7 +82,7 @@ class ShardCost:
 
 
 def measure_shard(config: ShardConfig, subproblems: tuple[int, ...], channel: Channel) -> ShardCost:
-    """Measure how a shard of these subproblems would train, by the engine's trials and a few steps."""
+    """Measure how a shard of these models would train, by the engine's trials and a few steps."""
     settings = config.part(subproblems)
     with trial_run(settings) as run:
         times = []

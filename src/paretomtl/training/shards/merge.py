@@ -17,10 +17,10 @@ from paretomtl.training.settings.settings import Settings
 
 
 def merge_fronts(parts: Sequence[Front], settings: Settings, *, complete: bool, seconds: float, ended: str) -> Front:
-    """The front of all subproblems that some shards hold, in the order of the run.
+    """The front of all models that some shards hold, in the order of the run.
 
     Args:
-        parts: the fronts of shards, each of some subproblems against the preferences of all.
+        parts: the fronts of shards, each of some models against the preferences of all.
         settings: of the whole run.
         complete: whether it has ended.
         seconds: how long it took.
@@ -68,7 +68,7 @@ class Overview:
 
     Args:
         settings: of the whole run.
-        shards: the subproblems of each shard.
+        shards: the models of each shard.
     """
 
     def __init__(self, settings: Settings, shards: Sequence[Sequence[int]]) -> None:
@@ -112,12 +112,12 @@ class Overview:
         return done / len(self._settings.subproblems)
 
     def epoch(self) -> int:
-        """How many epochs are done, as the mean over all subproblems."""
+        """How many epochs are done, as the mean over all models."""
         done = sum(report.epoch * len(self._shards[i]) for i, report in self._reports.items())
         return done // len(self._settings.subproblems)
 
     def report(self, seconds: float, note: str) -> Report:
-        """All subproblems in one report."""
+        """All models in one report."""
         settings = self._settings
         places = {k: row for row, k in enumerate(settings.subproblems)}
         shape = (len(places), len(settings.problem.tasks))

@@ -1,4 +1,4 @@
-"""The plan of a run in shards: how its subproblems are cut, and how all shards train.
+"""The plan of a run in shards: how its models are cut, and how all shards train.
 
 The strategy of shards is measured once, on a worker, and all of them use it: a shard that is retried must not choose
 again, or its bits would differ. There are as many shards as workers, because a stack is faster the more models it has.
@@ -55,7 +55,7 @@ def shard_run_config(settings: Settings) -> tuple[dict[str, Any], dict[str, str]
 
 
 def plan_shards(settings: Settings, executor: Executor, pause: float, capacity: Capacity) -> dict[str, Any]:
-    """Decide how subproblems are cut into shards, and how all of them train, so that a shard can be retried.
+    """Decide how models are cut into shards, and how all of them train, so that a shard can be retried.
 
     Each worker gets one shard. Models that train one after another are cut finer, into up to four shards per worker of
     at least a minute each: finished shards can be viewed early, and new workers find work. A stack is faster the more

@@ -1,4 +1,4 @@
-"""A run in shards: each is an ordinary run of some subproblems, trained by an executor.
+"""A run in shards: each is an ordinary run of some models, trained by an executor.
 
 A shard has its own folder, so checkpoints, logs and resuming need no second implementation. Merged, shards give the
 front of a run that is not sharded.
@@ -60,7 +60,7 @@ def train_in_shards(
     pause: float,
     listeners: list[Callback],
 ) -> Front:
-    """Train the subproblems in shards, and merge their fronts as they end.
+    """Train the models in shards, and merge their fronts as they end.
 
     Args:
         settings: of the whole run, except for its device.

@@ -38,7 +38,7 @@ class RayExecutor(Executor):
         gpus: of each shard; None for one if the cluster has any and training is not on the CPU. A share such as 0.5
             puts two shards on one GPU.
         workers: how many shards are trained at a time; None for as many as the workers can hold.
-        shard_size: how many subproblems a shard has; None decides by a measurement.
+        shard_size: how many models a shard has; None decides by a measurement.
         retries: how many times in a row a shard may lose its worker without storing a checkpoint in between.
         timeout: seconds to wait for an answer of the cluster, and for a worker that is large enough.
         problem: ``package.module:attribute`` or a :class:`~paretomtl.problems.NamedProblem`, where workers find the

@@ -200,7 +200,7 @@ def test_models_are_ordinary_modules() -> None:
 
 def test_preferences_around_a_solution_lie_around_its_losses() -> None:
     """Up to half way to the nearest other one; for importances around its own."""
-    front = pm.fit(pm.problems.quadratic(), preferences=3, epochs=2, device="cpu", progress="quiet")
+    front = pm.fit(pm.problems.quadratic(), "p-norm", 3, epochs=2, device="cpu", progress="quiet")
     losses = torch.tensor([[2.0, 1.0], [1.0, 1.0], [1.0, 9.0]])
     front = dataclasses.replace(front, losses={"train": losses})
     degrees = torch.rad2deg(torch.atan2(losses[:, 1], losses[:, 0])).double()

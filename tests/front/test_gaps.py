@@ -179,7 +179,7 @@ def test_fewer_gaps_than_asked_for_are_told() -> None:
     assert "already asked for the loss ratio between them" in asked.gaps().remarks[0]
 
 
-@pytest.mark.filterwarnings("ignore:models clump on train")
+@pytest.mark.filterwarnings("ignore:most models lie close together")
 def test_solutions_that_clump_are_told() -> None:
     problem = pm.problems.synthetic()
     front = pm.fit(problem, "linear", 6, **EXACT)

@@ -25,7 +25,7 @@ def fit(method: str | Method = "pareto-mtl", preferences: Any = 5, epochs: int =
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.filterwarnings("ignore:models clump on train")
+@pytest.mark.filterwarnings("ignore:most models lie close together")
 def test_every_method_trains(name: str) -> None:
     slower = {"optimizer": lambda p: torch.optim.SGD(p, lr=0.2)}  # those whose weights sum to m need it
     front = fit(name, 2 if name == "single-task" else 4, **slower)
@@ -36,7 +36,7 @@ def test_every_method_trains(name: str) -> None:
     assert front.history["weights"].shape == (60, len(front), 2)
 
 
-@pytest.mark.filterwarnings("ignore:models clump on train")
+@pytest.mark.filterwarnings("ignore:most models lie close together")
 def test_a_concave_front_by_each_method() -> None:
     """The paper's figure 2 in one test: linear ends, MGDA middle, Pareto MTL everywhere."""
     truth = SYNTHETIC.truth

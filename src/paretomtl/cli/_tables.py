@@ -15,7 +15,7 @@ from paretomtl._support.terminal import escaped
 from paretomtl._support.text import shorten
 from paretomtl.front import Front
 from paretomtl.front.favours import favour_words, model_favours
-from paretomtl.front.text_table import INFEASIBLE, dominated_note, groups_of, pack, status_words
+from paretomtl.front.text_table import INFEASIBLE, dominated_note, groups_of, pack, status_words, was_scaled
 
 _GAP = 2  # between columns
 _WORD = 12  # letters of a word in the name of a column; longer words are shortened
@@ -132,7 +132,7 @@ def print_front(console: Console, front: Front, splits: Sequence[str]) -> None:
         preferred = []
     first = [*named, *preferred, Column("status", words, text=True)]
     print_tables(console, Column("k", [str(k) for k in front.subproblems]), first, kinds)
-    if front.scale is not None:
+    if was_scaled(front):
         console.print(front.scaling(), style="dim", highlight=False)
     if "infeasible" in front.status:
         console.print(INFEASIBLE, style="dim")

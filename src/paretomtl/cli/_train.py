@@ -81,7 +81,7 @@ def print_result(front: Front, folder: Path, *, as_json: bool, joined: dict[str,
         for line in (f"{ranked[0].upper()}{ranked[1:]}.", *quality_lines(facts), *_lines(facts)):
             print_text(console, line)
         for decision in front.decisions:
-            print_text(console, f"choice: {decision}")
+            print_text(console, f"decision: {decision}")
         for line in [] if joined is None else joined_lines(joined):
             print_text(console, line)
         print_next(console, _next_steps(facts))

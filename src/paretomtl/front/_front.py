@@ -285,9 +285,9 @@ class Front(FrontComparison, FrontExtensions):
     def around(self, k: int, count: int = 5, *, angle: float | None = None, split: str | None = None) -> Tensor:
         """Return preferences ``[count, m]`` around a model that a user likes, for a new run (paper, section 4.2.3).
 
-        New directions surround the solution's loss vector, scaled as in training. New importances surround its own.
-        Train them with a method that reads rows as this front does (``reading``). "auto" takes importances, though
-        its fronts have directions: train those with "p-norm" or "pareto-mtl".
+        New directions surround the model's loss vector, scaled as in training. New importances surround its own.
+        Train them with a method that reads rows as this front does (``reading``). "auto" takes importances; where it
+        chose rays, its fronts have directions: train those with "p-norm" or "pareto-mtl".
 
         Args:
             k: the model.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -12,6 +13,7 @@ from paretomtl.front._data import FrontData
 from paretomtl.front.solution_labels import leading_columns, short
 
 _WIDE = 80  # characters in a line
+_NOTES = 88  # characters in a line of notes, as in code
 _COLUMN = 10  # characters of a number, with a space before it
 _NAMED = 25  # upper bound on the width of a column, with a space before it
 _STATUS = 12  # characters of most statuses
@@ -118,10 +120,15 @@ def front_text(front: FrontData) -> str:
         lines.append(INFEASIBLE)
     if len(splits) > 1 and any(word.endswith(_DOMINATED) for word in status):
         lines.append(dominated_note(front.ranking_split))
-    if front.scale is not None:
-        lines.append(scaling_text(front))
-    lines += [f"  choice: {decision}" for decision in front.decisions]
-    return "\n".join([*lines, *(f"  remark: {remark}" for remark in front.remarks)])
+    notes = [scaling_text(front)] if was_scaled(front) else []
+    notes += [f"decision: {decision}" for decision in front.decisions]
+    notes += [f"remark: {remark}" for remark in front.remarks]
+    return "\n".join([*lines, *(textwrap.fill(note, _NOTES, subsequent_indent="  ") for note in notes)])
+
+
+def was_scaled(front: FrontData) -> bool:
+    """Whether losses were multiplied by factors other than 1."""
+    return front.scale is not None and not bool((front.scale == 1).all())
 
 
 def scaling_text(front: FrontData) -> str:

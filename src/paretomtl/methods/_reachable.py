@@ -26,6 +26,7 @@ _INNER = "inner."
 _RECENT = 12.0  # emphasis of the running mean on recent steps: half of its weight is on the last twentieth
 _UNKNOWN = -1.0  # crowding that could not be measured
 _PROBING, _SPREAD, _CLUMPED, _SAME, _AT_BEST = range(5)  # codes of the state "found"
+_SCATTERED = 2.0  # crowding above this: models lie further apart than the ends of the front
 _FELL = 0.95  # of its first value: a loss that is above in every model has not fallen
 
 
@@ -108,9 +109,9 @@ class Reachable(ScaledMethod):
         row: int,
         importances: Tensor | None = None,
     ) -> Method:
-        if reading != "direction":
-            return self._linear()
         known: dict[str, Any] = {} if scale is None else {"scale": tuple(scale[row].tolist())}
+        if reading != "direction":
+            return replace(self._linear(), **known)
         weights = measured["importances"][row] if importances is None else importances
         crowding = float(measured["crowding"].nan_to_num(nan=_UNKNOWN).max())  # one for all models of the probe
         convex = crowding >= CLUMPED and bool((weights > 0).all())
@@ -119,7 +120,7 @@ class Reachable(ScaledMethod):
         method = self.method.for_refining(reading, measured, None, row, importances)
         return replace(method, **known)  # type: ignore[type-var]
 
-    def _linear(self) -> Method:
+    def _linear(self) -> Linear:
         """The method of the probe."""
         return Linear(least=self.least, scale=self.scale)
 
@@ -178,7 +179,8 @@ class Reachable(ScaledMethod):
         return {**state, **inner, "directions": reach.directions.to(device), FACTORS: factors}
 
     def directions_of(self, state: State) -> Tensor:
-        return torch.where(_has_ray(state)[:, None], state["directions"], torch.nan)
+        on_ray = _has_ray(state) & ~self._has_fixed_weights(state)
+        return torch.where(on_ray[:, None], state["directions"], torch.nan)
 
     def violation(self, state: State, losses: Tensor) -> Tensor | None:
         values = self.method.violation(_inner_state(state), self._scaled(losses, state))
@@ -221,19 +223,24 @@ class Reachable(ScaledMethod):
                 "The probe found no ratios of losses to tell apart, so the interior weights stayed: the tasks hardly "
                 "conflict, or there are fewer models than tasks. One model may be enough.",
             )
-        gap = f"the typical gap between models was {crowding:.2g} of an even spread"
-        if crowding == _UNKNOWN:
-            gap = "their spread could not be compared with an even one"
+        gap = f"in the probe the typical gap between them was {crowding:.2g} of an even one"
         if found == _CLUMPED:
             return (
-                f"In the probe, models with fixed weights clumped ({gap}; under {CLUMPED} is a clump): the front is "
-                f"concave there. Each went on along a ray between the ends of the front, with {describe(self.method)}.",
+                f"Rays, with {self._then()}, because models with fixed weights clumped: {gap}, and under {CLUMPED} the "
+                "front looks concave. Each model went on along its own ray between the ends of the front.",
             )
-        limit = "" if crowding == _UNKNOWN else f"; under {CLUMPED} is a clump"
-        return (f"In the probe, models with fixed weights did not clump ({gap}{limit}). {self._after_spread()}",)
+        if crowding == _UNKNOWN:
+            gap = "in the probe their spread could not be compared with an even one"
+        elif crowding > _SCATTERED:
+            gap += ", so they lie apart by chance or the probe was too short to tell"
+        return (f"{self._after_spread()}: {gap}.",)
 
     def _after_spread(self) -> str:
-        return f"Each went on along the ray that it had reached, with {describe(self.method)}."
+        return f"The rays that models reached with fixed weights, with {self._then()}, because these did not clump"
+
+    def _then(self) -> str:
+        """The method after the probe, with its options where these are not its defaults."""
+        return self.method.name if self.method == type(self.method)() else describe(self.method)
 
 
 @dataclass(frozen=True, repr=False)
@@ -257,8 +264,8 @@ class Auto(Reachable):
     Example:
         >>> import paretomtl as pm
         >>> front = pm.fit(pm.problems.quadratic(), preferences=5, epochs=300, device="cpu", progress="quiet")
-        >>> front.method, front.decisions[0][:53]
-        ('auto', 'In the probe, models with fixed weights did not clump')
+        >>> front.method, front.reading, front.decisions[0][:53]
+        ('auto', 'importance', 'Fixed weights, because models with them did not clump')
     """
 
     name: ClassVar[str] = "auto"
@@ -271,7 +278,7 @@ class Auto(Reachable):
         return True
 
     def _after_spread(self) -> str:
-        return "They went on with these weights; the directions are those that they had reached."
+        return "Fixed weights, because models with them did not clump"
 
 
 def _where(fixed: Tensor, before: Tensor, after: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ import torch
 
 import paretomtl as pm
 from _helpers.runs import training, wait_for
+from paretomtl.methods import Reachable
 from paretomtl.report.page import view_of
 from paretomtl.report.page._live import LiveRun, check_folder
 
@@ -115,7 +116,7 @@ def test_the_time_left_goes_by_the_pace_of_the_epochs(tmp_path: Path) -> None:
 
 
 def test_a_live_view_has_directions_once_a_probe_has_found_them(tmp_path: Path) -> None:
-    front = fit(tmp_path, method="auto", epochs=8)
+    front = fit(tmp_path, method=Reachable(), epochs=8)
     assert front.reading == "direction"
     lines = cut(tmp_path, 0)
     at = next(i for i, line in enumerate(lines) if json.loads(line)["event"] == "settled")

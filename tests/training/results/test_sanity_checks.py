@@ -81,7 +81,7 @@ CLUMP = Result(
 
 def test_fixed_weights_that_leave_the_middle_empty_are_told() -> None:
     (line,) = find_problems(CLUMP)
-    assert line.startswith("models clump on val: the typical gap between them is 0.0")
+    assert line.startswith("most models lie close together on val at the end: the typical gap between them is 0.0")
     assert 'method="p-norm"' in line
     spread = torch.tensor([[0.9, 0.1], [0.55, 0.3], [0.3, 0.55], [0.1, 0.9]], dtype=torch.float64)
     assert find_problems(replace(CLUMP, losses=spread)) == []

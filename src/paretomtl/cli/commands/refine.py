@@ -199,7 +199,8 @@ def _settled(options: RunOptions, front: Front, row: int, gaps: Gaps[Front] | No
 
     problem = find_problem(options.problem, options.with_)
     own = find_method(options.method, options.set_, problem)
-    method = reach_first(own) if _had_probe(front) and own.probe_share is None else own
+    own_rays = own.reading == "direction" and own.probe_share is None
+    method = reach_first(own) if _had_probe(front) and own_rays else own
     scale, importances = front.scale, None
     if gaps is not None:
         scale = None if gaps.scale is None else gaps.scale.expand(len(front), -1)

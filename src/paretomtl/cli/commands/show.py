@@ -57,9 +57,11 @@ def show(
     if front.seed is not None:
         print_text(console, f"trained in {front.seconds:.1f} s; {front.strategy}")
     for decision in front.decisions:
-        print_text(console, f"choice: {decision}")
+        print_text(console, f"decision: {decision}")
     for remark in front.remarks:
         print_text(console, f"remark: {remark}")
+    if plot is not None:
+        print_text(console, f"Figure: {plot}")
     if front.made_by:
         made = ", ".join(f"{name} {value}" for name, value in front.made_by.items())
         print_text(console, f"made by {made}")

@@ -265,8 +265,9 @@ def _clumped(result: Result) -> list[str]:
     if not crowding < _CLUMPED:
         return []
     return [
-        f"models clump on {result.split}: the typical gap between them is {crowding:.2g} of an even spread. Train more "
-        'models in the gaps (paretomtl refine --gaps, Front.gaps), or try method="p-norm", which holds models apart.'
+        f"most models lie close together on {result.split} at the end: the typical gap between them is {crowding:.2g} "
+        "of an even one. Train more models in the gaps (paretomtl refine RUN --gaps 3, or Front.gaps), or try "
+        'method="p-norm", which holds models apart.'
     ]
 
 

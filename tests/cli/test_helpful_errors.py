@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import traceback
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,19 @@ def test_help_reads_well_on_a_narrow_screen() -> None:
 
 def app_names() -> list[str]:
     return [command.name or "" for command in app.registered_commands]
+
+
+def test_an_error_in_the_users_code_shows_the_users_code_alone(tmp_path: Path) -> None:
+    """Of a dozen frames, those of this library and of torch say nothing that a user could change."""
+    code = (
+        "import torch\nimport paretomtl as pm\n\ndef picked(outputs):\n    return outputs['a']\n\n"
+        "problem = pm.Problem(lambda: torch.nn.Linear(3, 2), lambda outputs, targets: picked(outputs), ['a', 'b'], "
+        "train=(torch.zeros(4, 3), torch.zeros(4, 2)))\n"
+    )
+    (tmp_path / "own.py").write_text(code)
+    found = CliRunner().invoke(app, ["run", f"{tmp_path / 'own.py'}:problem", "--epochs", "1", "--device", "cpu"])
+    assert isinstance(found.exception, IndexError | TypeError)
+    files = [Path(frame.filename).name for frame in traceback.extract_tb(found.exception.__traceback__)]
+    assert files[-2:] == ["own.py", "own.py"]
+    assert not any("engine" in frame.filename for frame in traceback.extract_tb(found.exception.__traceback__))
+    assert any("first batch of 'train'" in note for note in found.exception.__notes__)

@@ -151,7 +151,7 @@ def test_missing_categories_do_not_become_a_class(dtype: str) -> None:
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"c": pandas.Series(["no", None, "yes"], dtype=dtype)})
     with pytest.raises(
-        TypeError, match=r"\.cat\.codes\.where\(table\['c'\]\.notna\(\)\) for labels, so that"
+        TypeError, match=r"\.cat\.codes\.where\(table\['c'\]\.notna\(\)\) for 0/1 labels, so that"
     ) as caught:
         as_tensors("train", (torch.ones(3), table))
     remedy = str(caught.value).split("take ")[1].split(" for labels")[0]

@@ -6,6 +6,7 @@ import functools
 import signal
 import traceback
 from collections.abc import Callable
+from types import TracebackType
 from typing import ParamSpec
 
 import typer
@@ -26,7 +27,7 @@ REPAIRABLE = 1
 
 
 def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
-    """Print errors that this library raises about its input in one line; all others keep their traceback."""
+    """Print errors that this library raises about its input in one line; others show where the user's code failed."""
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -39,6 +40,7 @@ def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(stop_exit_code()) from None
         except (ValueError, TypeError, IndexError, OSError, ModuleNotFoundError) as error:
             if not _is_about_input(error):
+                error.__traceback__ = _own_frames(error)
                 raise
             from rich.text import Text
 
@@ -47,8 +49,29 @@ def clean_errors(command: Callable[P, None]) -> Callable[P, None]:
             for note in getattr(error, "__notes__", []):  # these may end with a command
                 print_command(console, escaped(note, lines=False))
             raise typer.Exit(BAD_INPUT) from None
+        except Exception as error:
+            error.__traceback__ = _own_frames(error)
+            raise
 
     return wrapped
+
+
+def _own_frames(error: Exception) -> TracebackType | None:
+    """The traceback of an error without frames of this library and of others: the user's code is what matters.
+
+    All frames, if none is the user's. A syntax error names its line itself.
+    """
+    frames = []
+    at = error.__traceback__
+    while at is not None:
+        file = at.tb_frame.f_code.co_filename
+        if not is_in_package(file) and not is_of_library(file):
+            frames.append(at)
+        at = at.tb_next
+    own: TracebackType | None = None
+    for each in reversed(frames):
+        own = TracebackType(own, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return own or (None if isinstance(error, SyntaxError) else error.__traceback__)
 
 
 def stop_exit_code() -> int:

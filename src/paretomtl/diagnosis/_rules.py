@@ -160,19 +160,26 @@ def _lopsided(measured: Measurements) -> str:
 def _trouble(measured: Measurements) -> list[str]:
     """Reasons why there is no verdict, a sentence each."""
     reasons = []
-    groups: dict[str, list[str]] = {"unlabelled": [], "flat": [], "slow": []}
+    groups: dict[str, list[str]] = {"unlabelled": [], "unmeasured": [], "flat": [], "slow": []}
     for i, task in enumerate(measured.tasks):
         norm, learnt = float(measured.norms[i]), float(measured.learnt[i])
         if math.isnan(norm):
             groups["unlabelled"].append(task)
+        elif bool(measured.joint[:, i].isnan().all()):
+            groups["unmeasured"].append(task)
         elif norm == 0.0:
             groups["flat"].append(task)
         elif not learnt > LEARNT:
             groups["slow"].append(task)
     if groups["unlabelled"]:
         reasons.append(
-            f"No labels in any batch, or some that are NaN: {listed(groups['unlabelled'])}. Its loss was always NaN; "
-            "check the data, and let the loss leave out samples without a label."
+            f"No labels in any batch, or some that are NaN: {listed(groups['unlabelled'])}. All losses were NaN; "
+            "check inputs and labels, and let losses leave out samples without a label."
+        )
+    if groups["unmeasured"]:
+        reasons.append(
+            f"No labels on '{measured.split}': {listed(groups['unmeasured'])}. All losses there were NaN: give the "
+            "split labels for every task."
         )
     if groups["flat"]:
         reasons.append(f"No gradient: {listed(groups['flat'])}. The loss does not change with the parameters.")

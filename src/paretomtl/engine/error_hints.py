@@ -110,7 +110,10 @@ def hints(error: Exception, batch: Any) -> list[str]:
     text, kinds = str(error).lower(), " ".join(_kinds(batch))
     texts = []
     if "target" in text and "dtype" in text and "long" in text:
-        texts.append("Class numbers of cross_entropy are int64: write targets.long(), or pass int64 labels.")
+        texts.append(
+            "Class numbers of cross_entropy are int64: write targets.long(), or pass int64 labels. Missing ones are "
+            "-1, not NaN: table['kind'].fillna(-1).astype('int64'), and cross_entropy(..., ignore_index=-1)."
+        )
     elif ("dtype" in text or "input type" in text) and any(kind in kinds for kind in ("int", "bool")):
         texts.append(
             "Integers are not cast, as they may be class numbers or tokens: write inputs.float() where a layer "
@@ -118,7 +121,12 @@ def hints(error: Exception, batch: Any) -> list[str]:
             "table.astype('float32')."
         )
     if "out of bounds" in text and isinstance(error, IndexError):
-        texts.append("Class numbers must begin at 0 and be below the number of outputs of the model.")
+        texts.append(
+            "Class numbers must begin at 0 and be below the number of outputs of the model; -1 for a missing label "
+            "needs cross_entropy(..., ignore_index=-1)."
+        )
+    if "index out of range in self" in text:
+        texts.append("Tokens must be at least 0 and below the num_embeddings of their nn.Embedding.")
     if sizes := _PRODUCT.search(text):
         flatten = " nn.Flatten() makes one row of each image." if re.search(r"\[\d+, \d+, \d+", kinds) else ""
         texts.append(

@@ -221,7 +221,7 @@ class Reachable(ScaledMethod):
         if found == _SAME:
             return (
                 "The probe found no ratios of losses to tell apart, so the interior weights stayed: the tasks hardly "
-                "conflict, or there are fewer models than tasks. One model may be enough.",
+                "conflict, some have no losses, or there are fewer models than tasks. One model may be enough.",
             )
         gap = f"in the probe the typical gap between them was {crowding:.2g} of an even one"
         if found == _CLUMPED:

@@ -131,7 +131,8 @@ class RunFolder:
             return None
         if not resume:
             raise ValueError(
-                f"'out' must be a new folder, or come with resume=True (--resume). '{self.path}' holds a run already."
+                f"'out' must be a new folder, or come with resume=True (--resume). '{self.path}' holds a run already: "
+                f"take another folder (--out {self.path}-2) to train again, or resume it."
             )
         self._identity = identity_of(stored)
         try:

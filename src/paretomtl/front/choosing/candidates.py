@@ -150,10 +150,12 @@ class CandidateTable:
         return self.metrics[column], self.better.get(column) != "lower"
 
     def known(self) -> str:
-        """The losses of the first five rows as text."""
+        """The losses of the first five rows as text, and tasks that have none."""
         rows = zip(self.names or self.subproblems, self.losses.tolist(), strict=True)
         shown = [f"{k} ({', '.join(f'{value:.4g}' for value in row)})" for k, row in rows]
-        return ", ".join(shown[:5]) + (", ..." if shown[5:] else "")
+        without = [task for task, column in zip(self.tasks, self.losses.isnan().all(0).tolist(), strict=True) if column]
+        cause = f". {', '.join(without)}: NaN in every model, as on a split without labels for it" if without else ""
+        return ", ".join(shown[:5]) + (", ..." if shown[5:] else "") + cause
 
 
 def build_table(front: FrontData, split: str | None) -> CandidateTable:

@@ -52,13 +52,27 @@ def final_warnings(
     without = [task for task, known in zip(settings.problem.tasks, labelled, strict=True) if not known]
     if without and settings.problem.train is not None:
         texts.append(
-            f"tasks {without} had no labels in any batch of 'train', or some that are NaN, which 'losses' must leave "
-            "out: their losses were always NaN, and nothing was learnt of them. Give them labels, or leave them out of "
-            "'tasks': a choice needs finite losses in all tasks."
+            f"tasks {without} had no labels in any batch of 'train', or NaN in labels or inputs made all of their "
+            "losses NaN: nothing was learnt of them. Mend the data, or leave these tasks out of 'tasks': a choice "
+            "needs finite losses in all tasks."
         )
+    texts += _unlabelled_splits(snapshot, settings, without)
     texts += _constant(snapshot, settings, history)
     if settings.method.reading == "direction":
         texts += [*_negative(snapshot, settings), *_reversed(snapshot, settings)]
+    return texts
+
+
+def _unlabelled_splits(snapshot: Snapshot, settings: Settings, without: Sequence[str]) -> list[str]:
+    """Splits on which no model has a loss in some task, though the task was trained."""
+    texts = []
+    for split, losses in snapshot.losses.items():
+        known = [task for task in _names(losses.isnan().all(0), settings) if task not in without]
+        if split != "train" and known and not bool(losses.isnan().all()):
+            texts.append(
+                f"'{split}' has no labels for tasks {known}, or their losses are NaN there: no model can be chosen by "
+                f"them. Give '{split}' labels for every task, or choose on another split."
+            )
     return texts
 
 

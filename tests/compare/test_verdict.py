@@ -87,6 +87,19 @@ def test_summaries_have_indicators_beside_the_hypervolume() -> None:
     assert first.tight_hypervolumes == pytest.approx((0.06 * 0.06,)), "fewer rows have another tight reference"
 
 
+def test_methods_that_ended_alike_are_named_once_and_lead_nothing() -> None:
+    """As auto does with the method that it chose."""
+    first = of("auto", 2.0, 0.1)
+    first = dataclasses.replace(first, tight_hypervolumes=first.hypervolumes)
+    same, near = dataclasses.replace(first, method="linear"), dataclasses.replace(first, method="mgda", spread=2.0)
+    assert verdict([first, same]) == "auto and linear ended with the same losses in all seeds."
+    text = verdict([first, same, near])
+    assert text.startswith("auto and linear ended with the same losses in all seeds. They have the largest mean")
+    assert "mgda cannot be told apart from it" in text
+    assert text.endswith("Nothing can be told apart at the tight reference either.")
+    assert "leads" not in text
+
+
 def test_the_verdict_says_who_leads_at_the_tight_reference() -> None:
     loose, tight = of("linear", 2.0, 0.1), of("mgda", 1.98, 0.1)
     ahead = dataclasses.replace(tight, tight_hypervolumes=(0.5, 0.51, 0.49, 0.5, 0.5))

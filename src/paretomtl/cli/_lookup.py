@@ -116,6 +116,12 @@ def method_settings(settings: Sequence[str], methods: Sequence[str], problem: Pr
     return values
 
 
+def settings_of(method: str, settings: Sequence[str], problem: Problem) -> list[str]:
+    """The settings such as ``scale=auto`` whose option a method has."""
+    known = option_names(problem.recipe.methods.get(method) or resolve_method(method))
+    return [setting for setting in settings if setting.partition("=")[0].strip() in known]
+
+
 def find_optimizer(
     name: str | None, learning_rate: float | None, weight_decay: float | None
 ) -> OptimizerFactory | None:

@@ -230,16 +230,29 @@ def verdict(summaries: Sequence[Summary]) -> str:
             f"whether that is luck: compare with more of them.{_at_tight_reference(fronts)}"
             f"{_against_union(fronts)}{_against_separate(first)}"
         )
+    same = [other.method for other in others if _is_same(first, other)]
+    others = [other for other in others if other.method not in same]
+    fronts = [first, *others]
     signs = {other.method: difference(first.hypervolumes, other.hypervolumes).sign for other in others}
     alike = [method for method, sign in signs.items() if not sign]
     worse = [method for method, sign in signs.items() if sign]
     text = f"{first.method} has the largest mean hypervolume on {split_word(first.split)}."
+    if same:
+        text = f"{join_names([first.method, *same])} ended with the same losses in all seeds."
+        if not others:
+            return text
+        text += f" They have the largest mean hypervolume on {split_word(first.split)}."
     if alike:
         text += f" {join_names(alike)} cannot be told apart from it with {first.seeds} seeds."
     if worse:
         verb = "is" if len(worse) == 1 else "are"
         text += f" {join_names(worse)} {verb} behind by more than seeds explain (once in twenty, Welch's test)."
     return text + _at_tight_reference(fronts) + _against_union(fronts) + _against_separate(first)
+
+
+def _is_same(one: Summary, other: Summary) -> bool:
+    """Whether two methods have equal numbers, as "auto" and the method that it chose do."""
+    return one.hypervolumes == other.hypervolumes and one.best == other.best and one.spread == other.spread
 
 
 def _at_tight_reference(fronts: Sequence[Summary]) -> str:
@@ -250,7 +263,11 @@ def _at_tight_reference(fronts: Sequence[Summary]) -> str:
     best = max(known, key=lambda each: statistics.fmean(each.tight_hypervolumes))
     first = fronts[0]
     if best is first:
-        return f" {first.method} leads at the tight reference, too." if max(first.tight_hypervolumes) > 0 else ""
+        if not max(first.tight_hypervolumes) > 0:
+            return ""
+        if not _leads(first.tight_hypervolumes, [each.tight_hypervolumes for each in known[1:]]):
+            return " Nothing can be told apart at the tight reference either."
+        return f" {first.method} leads at the tight reference, too."
     told = _told_apart(best.tight_hypervolumes, first.tight_hypervolumes)
     end = "by more than seeds explain" if told else "but they cannot be told apart there"
     return f" At the tight reference, {best.method} is ahead of {first.method}, {end}."
@@ -271,9 +288,18 @@ def _against_union(fronts: Sequence[Summary]) -> str:
         leader = min(range(len(parts)), key=[statistics.fmean(each) for each in values].__getitem__)
         told = _told_apart(values[leader], values[0])
         end = "by more than seeds explain" if told else "but they cannot be told apart there"
-        ahead = f" By {{}} on {split_word(split)}, {parts[leader].method} is ahead of {first}, {end}."
-        led.setdefault(ahead if leader else f" {first} leads by {{}} on {split_word(split)}, too.", []).append(name)
+        sentence = f" By {{}} on {split_word(split)}, {parts[leader].method} is ahead of {first}, {end}."
+        if not leader:
+            leads = _leads(values[0], values[1:])
+            sentence = f" {first} leads by {{}} on {split_word(split)}, too."
+            sentence = sentence if leads else f" Nothing can be told apart by {{}} on {split_word(split)}."
+        led.setdefault(sentence, []).append(name)
     return "".join(sentence.format(join_names(names)) for sentence, names in led.items())
+
+
+def _leads(first: Sequence[float], others: Sequence[Sequence[float]]) -> bool:
+    """Whether the first set of numbers differs from some other one by more than seeds explain; one seed cannot tell."""
+    return len(first) < 2 or any(_told_apart(first, other) for other in others)
 
 
 def _told_apart(one: Sequence[float], other: Sequence[float]) -> bool:

@@ -93,7 +93,7 @@ def compare(
     """
     from rich.text import Text
 
-    from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings, ranking_remedy
+    from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings, ranking_remedy, settings_of
     from paretomtl.cli._method_names import method_name
     from paretomtl.cli._next_steps import given_options, print_next
     from paretomtl.cli._summary import point_text, ranked_words
@@ -196,8 +196,11 @@ def compare(
         "--weight-decay": weight_decay,
     }
     words = [problem, *_with(settings), *given_options(given)]
-    best = next((each.method for each in table if not each.ideal), None)
-    print_next(console, _next_steps(_typed(best, names), words, out, fronts=fronts_))
+    best = _typed(next((each.method for each in table if not each.ideal), None), names)
+    if best is not None:
+        taken = settings_of(best, set_ or [], made)
+        words += [word for setting in taken for word in ("--set", setting)]
+    print_next(console, _next_steps(best, words, out, fronts=fronts_))
 
 
 def _leave_if(failed: list[FailedRun], out: Path | None) -> None:

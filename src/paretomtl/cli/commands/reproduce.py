@@ -161,7 +161,7 @@ def _print_results(
     except ValueError as error:
         if not progress.missing:
             raise
-        remarks.append(f"Not judged yet: {error}")
+        remarks.append(f"Not judged before all cells are trained: {error}")
     if claims:
         console.print(_claims_table(claims, study.asks))
     if facts:
@@ -197,8 +197,9 @@ def _next_steps(name: str, folder: Path, size: Size, *, missing: bool) -> list[S
     again = f"paretomtl reproduce {name}{'' if size == 'full' else f' --{size}'}{place}"
     if missing:
         return [(again, "train the missing cells")]
-    if size != "full":
-        return [(f"paretomtl reproduce {name}{place}", "the full study")]
+    if size != "full":  # a smoke run has shorter settings, whose rows do not count; a quick one has fewer seeds
+        anew = " --again" if size == "smoke" else ""
+        return [(f"paretomtl reproduce {name}{anew}{place}", "the full study")]
     return [(f"{again} --draw", "draw the figures again")]
 
 

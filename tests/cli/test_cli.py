@@ -33,7 +33,7 @@ def test_a_study_goes_on_where_it_stopped_and_is_drawn_without_training(tmp_path
     first = runner.invoke(app, [*asked, "--only", "no initial phase"])
     assert first.exit_code == 0, first.output
     assert "Missing 2 cells: multi-fashion / paper's settings / pareto-mtl;" in " ".join(first.output.split())
-    assert "Not judged yet" in first.output
+    assert "Not judged before all cells are trained" in first.output
     second = runner.invoke(app, asked)
     assert "6 runs, 2 cells trained now" in second.output
     assert "without the initial phase" in second.output

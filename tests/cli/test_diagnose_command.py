@@ -56,9 +56,14 @@ def call(*arguments: str, code: int = 0) -> str:
 
 
 def next_command(text: str) -> list[str]:
-    """The arguments of the command at the end."""
-    line = next(line for line in text.partition("\nNext:\n")[2].splitlines() if line.startswith("  paretomtl "))
-    return shlex.split(line, comments=True)[1:]
+    """The arguments of the first command at the end."""
+    return next_commands(text)[0]
+
+
+def next_commands(text: str) -> list[list[str]]:
+    """The same of all of them."""
+    lines = [line for line in text.partition("\nNext:\n")[2].splitlines() if line.startswith("  paretomtl ")]
+    return [shlex.split(line, comments=True)[1:] for line in lines]
 
 
 def store(name: str = "quadratic", **changes: Any) -> Proposal:
@@ -142,7 +147,7 @@ def test_a_folder_that_cannot_be_written_loses_no_diagnosis(here: Path) -> None:
     found = CliRunner().invoke(app, ["diagnose", "quadratic", "--epochs", "300", "--device", "cpu"])
     assert found.exit_code == 0
     assert "The proposal is not stored in 'runs/quadratic-proposal.json'" in found.stderr
-    words = next_command(found.stdout)
+    _, words = next_commands(found.stdout)
     assert words[:5] == ["run", "quadratic", "--method", "pareto-mtl", "--preferences"], "spelled out instead"
     refused = call("diagnose", "quadratic", "--out", "runs/x.json", code=2)
     assert "'--out' must be in a folder that can be written" in refused
@@ -151,7 +156,10 @@ def test_a_folder_that_cannot_be_written_loses_no_diagnosis(here: Path) -> None:
 def test_the_proposal_and_the_figure_go_where_they_are_asked_for(here: Path) -> None:
     out = ["--out", "a/b.json", "--plot", "a/b.svg"]
     text = call("diagnose", "quadratic", "--epochs", "300", "--device", "cpu", *out)
-    assert next_command(text)[:4] == ["run", "quadratic", "--proposal", "a/b.json"]
+    assert [words[:4] for words in next_commands(text)] == [
+        ["run", "quadratic", "--epochs", "300"],
+        ["run", "quadratic", "--proposal", "a/b.json"],
+    ]
     assert Proposal.load("a/b.json").problem == "quadratic"
     assert (here / "a" / "b.svg").stat().st_size > 5000
 
@@ -166,7 +174,8 @@ def test_diagnose_prints_a_command_that_works(here: Path, problem: str, optimize
     text = call("diagnose", problem, "--epochs", "300", "--device", "cpu", *settings)
     assert "Verdict: front." in text
     stored = "toy" if problem.startswith("diagnosed") else problem
-    words = next_command(text)
+    plain, words = next_commands(text)
+    assert plain == ["run", problem, *settings, "--epochs", "300"]
     assert words == ["run", problem, "--proposal", stored, *settings, "--epochs", "300"]
     proposal = Proposal.load(f"runs/{stored}-proposal.json")
     assert proposal.method == "pareto-mtl"

@@ -52,7 +52,7 @@ def test_a_folder_without_a_front(here: Path, words: tuple[str, ...]) -> None:
         "nothing": "'nothing', which does not exist. Runs here: runs/one.",
         "empty": "'empty', which contains neither a run nor a front.",
         "file": "'file', which is a file, but not a .csv file of losses.",
-        "half": "'half', which has an unfinished run: resume it with its command and --resume, or look at it with",
+        "half": "'half', which has an unfinished run: repeat its command with --resume, or look at it: paretomtl watch half",
     }.items():
         assert rule + found in refused(words[0], run, *words[1:])
 
@@ -128,10 +128,10 @@ def test_an_error_in_the_users_code_shows_the_users_code_alone(tmp_path: Path) -
         "problem = pm.Problem(lambda: torch.nn.Linear(3, 2), lambda outputs, targets: picked(outputs), ['a', 'b'], "
         "train=(torch.zeros(4, 3), torch.zeros(4, 2)))\n"
     )
-    (tmp_path / "own.py").write_text(code)
-    found = CliRunner().invoke(app, ["run", f"{tmp_path / 'own.py'}:problem", "--epochs", "1", "--device", "cpu"])
+    (tmp_path / "mistaken.py").write_text(code)
+    found = CliRunner().invoke(app, ["run", f"{tmp_path / 'mistaken.py'}:problem", "--epochs", "1", "--device", "cpu"])
     assert isinstance(found.exception, IndexError | TypeError)
     files = [Path(frame.filename).name for frame in traceback.extract_tb(found.exception.__traceback__)]
-    assert files[-2:] == ["own.py", "own.py"]
+    assert files[-2:] == ["mistaken.py", "mistaken.py"]
     assert not any("engine" in frame.filename for frame in traceback.extract_tb(found.exception.__traceback__))
     assert any("first batch of 'train'" in note for note in found.exception.__notes__)

@@ -112,10 +112,8 @@ def export(
         if source.trusted or torchscript is not None or onnx is not None:
             problem = source.problem()
         else:  # weights need no problem
-            note = (
-                f"The names of the weights are not checked: that would import '{source.name}', which asked.json names."
-            )
-            print_text(console, f"{note} With --trust they are.")
+            note = f"Written without importing '{source.name}', so the names of the weights are not compared with it"
+            print_text(console, f"{note}: --problem FILE.py:NAME, or --trust, does that.")
     except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         if torchscript is not None or onnx is not None:
             raise

@@ -31,8 +31,10 @@ def check_run(run: Path) -> None:
     if has_front(run):
         return
     if exists(run / "config.json"):
-        state = "has an unfinished run: resume it with its command and --resume, or look at it with watch"
-    elif run.is_dir():
+        remedy = f"repeat its command with --resume, or look at it: paretomtl watch {run}"
+        rule = "'RUN' must be the folder of a front or run"
+        raise FileNotFoundError(f"{rule}. Got '{run}', which has an unfinished run: {remedy}")
+    if run.is_dir():
         state = "contains neither a run nor a front"
     elif exists(run):
         state = "is a file, but not a .csv file of losses"

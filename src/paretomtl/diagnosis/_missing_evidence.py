@@ -43,7 +43,8 @@ def describe_missing(
     needed = [gaps[i].needed for i in left] + [pull.needed for pull in undecided]
     counts = [count for count in needed if count is not None]
     again: dict[str, int] | None = None
-    if len(counts) == len(needed) and counts:
+    asked_before = seeds > USUAL_SEEDS and measured.planned is not None and not measured.whole
+    if len(counts) == len(needed) and counts and not asked_before:
         again = {"seeds": max(*counts, USUAL_SEEDS), "epochs": measured.epochs}
         sentences.append(f"More seeds are needed: diagnose again with about {again['seeds']} (seeds={again['seeds']}).")
     elif measured.whole:
@@ -53,11 +54,11 @@ def describe_missing(
         )
     else:
         long = 2 * measured.epochs if measured.planned is None else measured.planned
-        again = {"seeds": max(seeds, USUAL_SEEDS), "epochs": long}
+        again = {"seeds": USUAL_SEEDS, "epochs": long}
         unit = "steps" if measured.without_data else "epochs"
         sentences.append(
-            f"More seeds would hardly help: diagnose again with {long} {unit} (epochs={long}), after which models vary "
-            "less or differ more."
+            f"More seeds would hardly help: diagnose again with {long} {unit} (epochs={long}), after which models "
+            "vary less or differ more."
         )
     return " ".join(sentences), again
 
@@ -74,7 +75,7 @@ def _open_gap(measured: Measurements, task: int, gap: Gap) -> str:
         spread = [f"{value:.3g}" for value in (gap.value, least, most)]
         text = f"In {name} the loss of joint training is {spread[0]} above that of a separate network"
     margin = f"{1 + gap.tight / alone:.4g} times" if alone > 0 else f"{gap.tight:.3g}"
-    return f"{text} (95 % interval {spread[1]} to {spread[2]}); up to {margin} is as good."
+    return f"{text} (95 % interval {spread[1]} to {spread[2]}); up to {margin} counts as equally good."
 
 
 def _open_conflict(measured: Measurements, pull: Conflict) -> str:

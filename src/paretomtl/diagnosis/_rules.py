@@ -259,7 +259,7 @@ def _after_gap(measured: Measurements, *, scaled: bool, lopsided: bool) -> tuple
 
 def _how_to_scale(scale: str, factors: Sequence[float] | None) -> str:
     if factors is None:
-        return f'Use ParetoMTL(scale="{scale}"), or --set scale={scale}.'
+        return f'The default method does that by itself; others take scale="{scale}" (--set scale={scale}).'
     text = _written(factors)
     return f"Preferences are for losses times {text}: use ParetoMTL(scale=({text})), or --set scale={text}."
 

@@ -116,25 +116,24 @@ def diagnose(
     }
     long = diagnosis.epochs * (1 if made.train is None else 10)  # for a recipe without a number of epochs
     training_length = {"--epochs": long if made.recipe.epochs is None else None}
+    plain = ["run", problem, *settings, *given_options(recipe | training_length)]
+    steps = []
     if diagnosis.proposal is not None:
         taken = spelled_out(diagnosis.proposal) if stored is None else ["--proposal", name]
-        words = ["run", problem, *settings, *taken, *given_options(recipe | training_length)]
-        what = "train the proposed front"
+        proposed = ["run", problem, *settings, *taken, *given_options(recipe | training_length)]
+        steps = [(plain, "train a front"), (proposed, "train one along the proposed preferences")]
     elif diagnosis.verdict.again is not None:
         settings += [word for setting in set_ or [] for word in ("--set", setting)]
         recipe |= {"--split": split, "--device": device, "--precision": None if precision == "float32" else precision}
         longer = [part for key, value in diagnosis.verdict.again for part in (f"--{key}", str(value))]
-        words, what = ["diagnose", problem, *settings, *longer, *given_options(recipe)], "diagnose again"
+        steps = [(["diagnose", problem, *settings, *longer, *given_options(recipe)], "diagnose again")]
     elif diagnosis.verdict.word in ONE_MODEL:
         one = ["--method", "linear", "--preferences", "1"]
         words = ["run", problem, *settings, *one, *given_options(recipe | training_length)]
-        what = "train one model with equal weights"
-    elif diagnosis.verdict.word == "cannot-tell-yet":
-        words = ["run", problem, *settings, *given_options(recipe | training_length)]
-        what = "train a few models, and look at them"
-    else:
-        return
-    print_next(console, [(f"paretomtl {shlex.join(words)}", what)])
+        steps = [(words, "train one model with equal weights")]
+    if diagnosis.verdict.word == "cannot-tell-yet":
+        steps.append((plain, "or train a few models, and look at them" if steps else "train a few models, and look"))
+    print_next(console, [(f"paretomtl {shlex.join(words)}", what) for words, what in steps])
 
 
 def _store(diagnosis: Diagnosis, path: Path) -> Path | None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -157,7 +158,19 @@ def select(
     if source is not None:
         export(run, source, choice.k, choice.reason, choice.split, weights=export_, torchscript=torchscript, onnx=onnx)
     elif not as_json and save is None:
-        print_next(text_console(), _next_steps(run, front, choice.k))
+        rule = {
+            "--direction": direction,
+            "--importance": importance,
+            "--knee": knee,
+            "--max-regret": max_regret,
+            "--at-least": at_least,
+            "--at-most": at_most,
+            "--bound": bound,
+            "--best": best,
+            "--split": split,
+        }
+        by_rule = [] if nothing or k is not None else _words_of(rule)
+        print_next(text_console(), _next_steps(run, front, choice.k, by_rule))
 
 
 def _numbered(front: Front, k: int, split: str | None, *, alone: bool) -> Choice:
@@ -186,8 +199,26 @@ def _by_split(front: Front, choice: Choice) -> dict[str, dict[str, dict[str, flo
     return by_split
 
 
-def _next_steps(run: Path, front: Front, k: int) -> list[Step]:
-    """The commands after a choice: keep the weights if there are any, and train more models like this one."""
+def _words_of(options: Mapping[str, str | list[str] | bool | None]) -> list[str]:
+    """The options as they were typed."""
+    words = []
+    for name, value in options.items():
+        if value is True:
+            words.append(name)
+        elif value:
+            words += [word for each in ([value] if isinstance(value, str) else value) for word in (name, each)]
+    return words
+
+
+def _next_steps(run: Path, front: Front, k: int, rule: list[str]) -> list[Step]:
+    """The commands after a choice: keep the weights if there are any, and train more models like this one.
+
+    Args:
+        run: the folder.
+        front: the front.
+        k: the chosen model.
+        rule: the options that chose it, by which an export knows the reason; empty for its number.
+    """
     from paretomtl._support.files.atomic_files import file_name
     from paretomtl._support.files.safe_open import exists
     from paretomtl.front.models import NoModels
@@ -195,11 +226,12 @@ def _next_steps(run: Path, front: Front, k: int) -> list[Step]:
 
     folder = shlex.quote(str(run))
     steps = []
+    named, what = _named_problem(run) if exists(run / OPTIONS) else ("", "")
     if not isinstance(front.models, NoModels):
+        chosen = shlex.join(rule or ["--k", str(k)])
         name = shlex.quote(f"{file_name(front.problem)}-model-{k}")
-        steps.append((f"paretomtl select {folder} --k {k} --export {name}", "keep its weights"))
+        steps.append((f"paretomtl select {folder} {chosen} --export {name}{named}", f"keep its weights{what}"))
     if exists(run / OPTIONS) and front.reading in ("direction", "importance"):
-        named, what = _named_problem(run)
         steps.append((f"paretomtl refine {folder} --around {k}{named}", f"train more models like it{what}"))
     return steps
 

@@ -52,7 +52,7 @@ def test_a_folder_without_a_front(here: Path, words: tuple[str, ...]) -> None:
         "nothing": "'nothing', which does not exist. Runs here: runs/one.",
         "empty": "'empty', which contains neither a run nor a front.",
         "file": "'file', which is a file, but not a .csv file of losses.",
-        "half": "'half', which has an unfinished run: repeat its command with --resume, or look at it: paretomtl watch half",
+        "half": "'half', which has an unfinished run: repeat its command with --resume, or look at it: paretomtl watch",
     }.items():
         assert rule + found in refused(words[0], run, *words[1:])
 

@@ -237,6 +237,7 @@ def test_too_short_a_run_says_so() -> None:
     assert dict(diagnose(of, epochs=1, optimizer=None).verdict.again or ()) == {"seeds": 3, "epochs": 40}
 
 
+@pytest.mark.filterwarnings("ignore:targets of tasks .* are in large units")
 def test_what_is_learnt_is_counted_from_the_whole_split() -> None:
     """The first batch of a task with large targets may have a far larger loss, by chance."""
     x, y = data()

@@ -154,7 +154,7 @@ def test_missing_categories_do_not_become_a_class(dtype: str) -> None:
         TypeError, match=r"\.cat\.codes\.where\(table\['c'\]\.notna\(\)\) for 0/1 labels, so that"
     ) as caught:
         as_tensors("train", (torch.ones(3), table))
-    remedy = str(caught.value).split("take ")[1].split(" for labels")[0]
+    remedy = str(caught.value).split("take ")[1].split(" for 0/1 labels")[0]
     found = as_tensors("train", eval(remedy, {"table": table}))
     assert found.nan_to_num(nan=9.0).tolist() == [0.0, 9.0, 1.0]
 

@@ -81,11 +81,24 @@ def evaluate(
             rest = _gather_parts(processes, rest, groups[0].active.device)
         for tally in tallies:
             tally.all_reduce(processes)
-        metrics = [tally.metrics(rest, lambda: _all_of(batches)) for tally in tallies]
-    return Scores(
-        torch.cat([tally.losses() for tally in tallies]),
-        {name: torch.cat([values[name] for values in metrics]) for name in problem.metrics},
-    )
+        parts = [tally.metrics(rest, lambda: _all_of(batches)) for tally in tallies]
+    losses = torch.cat([tally.losses() for tally in tallies])
+    metrics = {name: torch.cat([values[name] for values in parts]) for name in problem.metrics}
+    raised = {name for tally in tallies for name in tally.raised}
+    _warn_of_unknown(losses, {name: values for name, values in metrics.items() if name not in raised}, split)
+    return Scores(losses, metrics)
+
+
+def _warn_of_unknown(losses: Tensor, metrics: Mapping[str, Tensor], split: str) -> None:
+    """Warn of metrics that are NaN in all models with finite losses: they forget that labels are missing."""
+    healthy = losses.isfinite().all(-1)
+    names = [name for name, values in metrics.items() if bool(healthy.any()) and bool(values[healthy].isnan().all())]
+    if names:
+        warnings.warn(
+            f"metrics {names} are NaN on {split} for all models: a metric must leave out samples without a label, as "
+            "its loss does.",
+            stacklevel=2,
+        )
 
 
 class _Tally:
@@ -93,6 +106,7 @@ class _Tally:
 
     def __init__(self, problem: Problem, group: Evaluated) -> None:
         self.collects = bool(problem.metrics) and not problem.takes_model
+        self.raised: set[str] = set()
         self._problem = problem
         self._group = group
         self._models = group.models
@@ -142,6 +156,7 @@ class _Tally:
                         rest[:] = read_again()
                     text = f"metric '{name}' raised {type(error).__name__}: {str(error).rstrip('.')}. Its value is NaN."
                     warnings.warn(text, stacklevel=2)
+                    self.raised.add(name)
         return values
 
     @contextlib.contextmanager

@@ -154,8 +154,8 @@ def _column_remedy(column: Any, kind: str) -> str:
     codes = f"table[{name}].cat.codes" if is_category else f'table[{name}].astype("category").cat.codes'
     labels = f"{codes} for labels"
     if len(values) < len(column):  # the code of missing values would be a label to binary cross-entropy
-        labels = f"{codes} for class labels, with cross_entropy(..., ignore_index=-1) for missing ones, or "
-        labels += f"{codes}.where(table[{name}].notna()) for 0/1 labels, so that missing ones are NaN"
+        labels = f"{codes}.where(table[{name}].notna()) for 0/1 labels, so that missing ones are NaN, {codes} for "
+        labels += "class labels, with cross_entropy(..., ignore_index=-1) for missing ones"
     return f"take {labels}, or pd.get_dummies(table, columns=[{name}]) for inputs"
 
 

@@ -112,7 +112,9 @@ RULES: Mapping[str, Rule] = {
         number="positive",
         stored=float | None,
     ),
-    "batch_size": Rule("Batch size; default: the problem's recipe.", number="count", stored=int | None),
+    "batch_size": Rule(
+        "Batch size; default: the problem's recipe. DataLoaders have their own.", number="count", stored=int | None
+    ),
     "seed": Rule("Random seed of initial weights, data order and dropout.", stored=int),
     "optimizer": Rule("Factory of optimizers; default: the problem's recipe."),
     "scheduler": Rule("Factory of schedulers; default: the problem's recipe."),

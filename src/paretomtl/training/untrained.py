@@ -58,6 +58,27 @@ def measure_untrained(
         return None
 
 
+def warn_of_missing_labels(settings: Settings, split: str, losses: Tensor | None) -> None:
+    """Warn before training that models cannot be chosen, because a task has no losses ``[K, m]`` on this split."""
+    if losses is None or split == "train" or not settings.shares.processes.is_main:
+        return
+    text = missing_labels_text(split, settings.problem.tasks, losses)
+    if text is not None:
+        warnings.warn(text, stacklevel=5)
+
+
+def missing_labels_text(split: str, tasks: Sequence[str], losses: Tensor) -> str | None:
+    """The warning of tasks without losses on a split; None if all have some, or none has any."""
+    without = losses.isnan().all(0).tolist()
+    if not any(without) or all(without):
+        return None
+    names = [task for task, none in zip(tasks, without, strict=True) if none]
+    return (
+        f"'{split}' has no labels for tasks {names}, or their losses are NaN there: no model can be chosen by them. "
+        f"Give '{split}' labels for every task, or choose on another split."
+    )
+
+
 def is_cheap(split: Batches, train: Batches, settings: Settings) -> bool:
     """Whether one more evaluation on a split adds little to a run; only of tensors, which can be read at will."""
     if not all(isinstance(each, (NoData, ResidentBatches)) for each in (split, train)):

@@ -31,8 +31,10 @@ from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import Problem
 from paretomtl.training.preflight.hidden_state import check_hidden_state
 from paretomtl.training.preflight.loss_sums import find_sums
+from paretomtl.training.preflight.metrics import check_metrics
 from paretomtl.training.preflight.missing_values import missing_values
 from paretomtl.training.preflight.model_factory import check_factory
+from paretomtl.training.preflight.raw_targets import raw_targets
 from paretomtl.training.settings.fingerprint import digest
 from paretomtl.training.settings.settings import Settings
 
@@ -77,10 +79,12 @@ def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapp
         sample = first_batch(name, splits[name].in_order())
         check_outputs(problem, splits[name], sample, check_split(settings, name, modules[0], sample))
         check_counted(problem, name, splits[name], sample)
+        check_metrics(problem, name, modules[0], sample)
         for text in missing_values(problem, name, splits[name], modules[0], sample):
             warnings.warn(text, stacklevel=5)
     if problem.metrics and len(splits) == 1:
         check_outputs(problem, splits["train"], batch, check_split(settings, "train", modules[0], batch))
+        check_metrics(problem, "train", modules[0], batch)
     return stacked
 
 
@@ -117,6 +121,9 @@ def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
             "under torch.no_grad(), nor from .detach(), .data, .item() or .numpy()."
         )
     apart = before_stack(losses) is not None
+    raw = raw_targets(problem, batch, losses.tolist())
+    if raw is not None:
+        warnings.warn(raw, stacklevel=6)
     rows = task_gradients(losses, list(models.trained.values()))
     for task, loss, row in zip(problem.tasks, losses.tolist(), rows, strict=True):
         if loss == loss and all(part is None for part in row):

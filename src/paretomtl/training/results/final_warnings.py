@@ -10,6 +10,7 @@ from torch import Tensor
 
 from paretomtl.training.results.snapshot import Snapshot
 from paretomtl.training.settings.settings import Settings
+from paretomtl.training.untrained import missing_labels_text
 
 _NOT_STACKED = (
     " If tasks lack labels in some batches: let torch.stack be the last operation of 'losses', or return a dictionary, "
@@ -25,6 +26,7 @@ def final_warnings(
     labelled: Sequence[bool],
     *,
     kept_apart: bool,
+    checked: Sequence[str] = (),
 ) -> list[str]:
     """The warnings of a result.
 
@@ -34,6 +36,7 @@ def final_warnings(
         history: means of losses and weights by epoch, ``[T, K, m]``, of all models.
         labelled: whether each task ever had labels.
         kept_apart: whether NaN of missing labels stays with its own task.
+        checked: the splits whose labels were checked before training.
     """
     texts = []
     vanished = " ".join(_vanished(settings, history))
@@ -56,23 +59,14 @@ def final_warnings(
             "losses NaN: nothing was learnt of them. Mend the data, or leave these tasks out of 'tasks': a choice "
             "needs finite losses in all tasks."
         )
-    texts += _unlabelled_splits(snapshot, settings, without)
+    known = [i for i, task in enumerate(settings.problem.tasks) if task not in without]
+    tasks = [settings.problem.tasks[i] for i in known]
+    for split, losses in snapshot.losses.items():
+        text = None if split in ("train", *checked) else missing_labels_text(split, tasks, losses[:, known])
+        texts += [] if text is None else [text]
     texts += _constant(snapshot, settings, history)
     if settings.method.reading == "direction":
         texts += [*_negative(snapshot, settings), *_reversed(snapshot, settings)]
-    return texts
-
-
-def _unlabelled_splits(snapshot: Snapshot, settings: Settings, without: Sequence[str]) -> list[str]:
-    """Splits on which no model has a loss in some task, though the task was trained."""
-    texts = []
-    for split, losses in snapshot.losses.items():
-        known = [task for task in _names(losses.isnan().all(0), settings) if task not in without]
-        if split != "train" and known and not bool(losses.isnan().all()):
-            texts.append(
-                f"'{split}' has no labels for tasks {known}, or their losses are NaN there: no model can be chosen by "
-                f"them. Give '{split}' labels for every task, or choose on another split."
-            )
     return texts
 
 

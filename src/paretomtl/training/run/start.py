@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paretomtl._support.random_state import rank_seed, seed_everything
+from paretomtl._support.splits import ranking_split
 from paretomtl._support.version import made_by
 from paretomtl.engine.autotune.choose import choose
 from paretomtl.engine.batches.base import Batches
@@ -30,7 +31,7 @@ from paretomtl.training.run.state import RunState
 from paretomtl.training.run.training_run import TrainingRun
 from paretomtl.training.settings.identity import RunIdentity, check_asked
 from paretomtl.training.settings.settings import Settings
-from paretomtl.training.untrained import measure_untrained
+from paretomtl.training.untrained import measure_untrained, warn_of_missing_labels
 
 
 def start_run(
@@ -82,6 +83,7 @@ def start_run(
     losses = None
     if stored is None and settings.start is None:
         losses = measure_untrained(plan, choice, modules, state, splits, settings)
+        warn_of_missing_labels(settings, ranking_split(list(splits)), losses)
     shared = SharedStart.of(settings, plan, state, first_losses)
     if shared is None:
         groups = choice.groups(plan, modules, state)

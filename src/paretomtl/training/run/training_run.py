@@ -17,6 +17,7 @@ from typing import Any, Self
 import torch
 
 from paretomtl._support.signals import Stopping
+from paretomtl._support.splits import ranking_split
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.error_hints import add_notes
 from paretomtl.engine.evaluate import Scores
@@ -286,7 +287,8 @@ class TrainingRun:
         settings, state = self._settings, self._state
         labelled = state.history.labelled().tolist()
         history = state.history.part(slice(None), torch.float64)
-        texts = final_warnings(final, settings, history, labelled, kept_apart=self._separate_graphs)
+        checked = [] if self._models.untrained is None else [ranking_split(list(self._splits))]
+        texts = final_warnings(final, settings, history, labelled, kept_apart=self._separate_graphs, checked=checked)
         long_enough = self.ended is not None and state.number >= FEWEST_STEPS
         shuffled = self._models.evaluate_shuffled() if long_enough else None
         problems = [

@@ -68,7 +68,7 @@ function whyOf(view, split, i) {
 
 // How far the model is behind the best model in each task; for many tasks, in the worst one.
 function givenUp(view, split, i) {
-  const rows = candidates(view, split);
+  const rows = view.subproblems.map((_, j) => j).filter((j) => isWithin(view, split, j, choices.limits) && isFinitePoint(lossesAt(view, split, j)));
   const names = taskNames(split);
   const behind = names.map((name) => {
     const best = rows.reduce((a, b) => (gainOf(view, split, b, a, name) > 0 ? b : a));

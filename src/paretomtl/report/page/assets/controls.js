@@ -39,7 +39,7 @@ function planeHint(far) {
   const words = [];
   if (far && !showsOutliers(choices.split)) words.push("Outliers are left out.");
   const hollow = visibleRuns().some(({ view }) => view.subproblems.some((_, i) => isFinitePoint(lossesAt(view, choices.split, i)) && !view.nondominated[choices.split][i]));
-  if (hollow) words.push("Hollow models are dominated: another one of their run is better in every task.");
+  if (hollow) words.push("Hollow models are dominated: another one of their run has lower losses.");
   if (choices.targets) words.push(payload.tasks.length === 2 ? "Dashed rays are targets, every other region is grey; thin lines join each model to its target." : "Thin lines join each model to its target.");
   if (payload.tasks.length === 3) words.unshift(`Values are on ${splitName(choices.split)}.`);
   return [words.join(" "), payload.live === null ? el("span", { class: "doing" }, " Click a model to mark it.") : null];

@@ -130,7 +130,7 @@ class Suspicious(nn.Module):
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (Recurrent, "Batching rule not implemented for aten::lstm"),
+        (Recurrent, "torch cannot stack the operation 'lstm'"),
         (Branching, "ask a tensor for its value (a branch on data, .item())"),
         (Counting, "buffers calls of a stacked model differ from those of the model alone"),
         (Suspicious, "losses of a stacked model differ from those of the model alone"),

@@ -178,6 +178,9 @@ def _in_words(batch: Any) -> str:
 
 
 def _kinds(batch: Any) -> list[str]:
+    """The shape and dtype of each tensor, with its key in a dictionary."""
+    if isinstance(batch, Mapping):
+        return [f"{key}: {kind}" for key, part in batch.items() for kind in _kinds(part)]
     kinds: list[str] = []
 
     def note(tensor: Tensor) -> Tensor:

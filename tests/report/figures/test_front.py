@@ -198,7 +198,7 @@ def test_the_caption_says_what_is_seen() -> None:
     assert title == "made up: 5 models, Pareto MTL"
     assert caption == (
         "Each point is a model. Lower left is better. From model 0 to 3, a loss rises from 0.1 to 1 and b loss falls "
-        "from 1 to 0.1. 1 model is dominated (hollow). Dashed: the preferences."
+        "from 1 to 0.1. 1 model is dominated (hollow). Dashed: the preferences; grey: every other region."
     )
     one = front_of([[0.5, 0.2], [0.9, 0.9]], method="linear", reading="importance").plot().texts[1].get_text()
     assert one.replace("\n", " ") == (

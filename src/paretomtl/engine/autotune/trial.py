@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import math
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import torch
 from paretomtl._support.random_state import isolated_randomness
 from paretomtl.engine.autotune.no_dropout import NoDropout
 
+_NO_RULE = re.compile(r"[Bb]atching rule not implemented for (?:aten::)?(\w+)")
 _BRANCHES = ("data-dependent control flow", "calling .item() on a Tensor")  # from vmap's errors, which ask for an issue
 
 
@@ -55,6 +57,9 @@ def describe_error(error: Exception) -> str:
             "the model or the losses ask a tensor for its value (a branch on data, .item()), which a stack cannot give"
         )
     lines = str(error).strip().splitlines() or [type(error).__name__]
+    unknown = _NO_RULE.search(lines[0])
+    if unknown:  # of torch.func.vmap; nothing is wrong with the model
+        return f"no failure: torch cannot stack the operation '{unknown[1]}', so models trained one after another"
     return f"{type(error).__name__}: {lines[0].rstrip('.')}"
 
 

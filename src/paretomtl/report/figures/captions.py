@@ -28,6 +28,7 @@ def front_caption(
     kept: Sequence[int],
     *,
     rays: bool = False,
+    regions: bool = False,
     beaten: str = "",
 ) -> str:
     """Describe the models of a front.
@@ -39,6 +40,7 @@ def front_caption(
         rows: the rows that are drawn.
         kept: those that no other one dominates.
         rays: whether preferences are drawn.
+        regions: whether their regions are drawn, too.
         beaten: how dominated models look; empty if they look like the others.
     """
     corner = "Upper right is better." if all(higher) else "" if any(higher) else "Lower left is better."
@@ -51,7 +53,7 @@ def front_caption(
     if count and beaten:
         parts.append(f"{'1 model is' if count == 1 else f'{count} models are'} dominated ({beaten}).")
     if rays:
-        parts.append("Dashed: the preferences.")
+        parts.append("Dashed: the preferences; grey: every other region." if regions else "Dashed: the preferences.")
     return " ".join(parts)
 
 

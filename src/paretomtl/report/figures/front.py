@@ -79,7 +79,9 @@ def draw_front(front: Front, path: str | Path | None = None, *, split: str | Non
         look = "hollow" if len(columns) < 4 else "faint"
         rays = len(columns) == 2 and front.reading == "direction"
         rows, kept = panels[0].rows, panels[0].kept
-        text = front_caption(front, columns, [False] * len(columns), rows, kept, rays=rays, beaten=look)
+        text = front_caption(
+            front, columns, [False] * len(columns), rows, kept, rays=rays, regions=_has_regions(front), beaten=look
+        )
         add_caption(figure, plain(front_title(front), 72), plain(text, 400))
         finish_figure(figure, path, dark=dark)
     return figure
@@ -226,14 +228,20 @@ def _draw_rays(axis: Axes, front: Front, origin: Sequence[float], far: float) ->
     for vector, factor in zip(vectors, factors, strict=True):
         end = _end(math.atan2(float(vector[1]), float(vector[0])), factor, origin, far)
         axis.plot([origin[0], end[0]], [origin[1], end[1]], **RAY)
-    whole = len(rows) == len(front.preferences) and bool(torch.allclose(factors, factors[:1].expand_as(factors)))
-    if not whole or len(rows) < 2:
+    if not _has_regions(front):
         return
     angles = sorted(set(torch.atan2(vectors[:, 1], vectors[:, 0]).tolist()))
     inner = [(a + b) / 2 for a, b in itertools.pairwise(angles)]
     borders = [_end(angle, factors[0], origin, far) for angle in (0.0, *inner, math.pi / 2)]
     for first, second in list(itertools.pairwise(borders))[1::2]:
         axis.fill([origin[0], first[0], second[0]], [origin[1], first[1], second[1]], **_WEDGE)
+
+
+def _has_regions(front: Front) -> bool:
+    """Whether all rows of directions were trained in the same units, so that regions have common borders."""
+    alike = front.scale is None or bool(torch.allclose(front.scale, front.scale[:1].expand_as(front.scale)))
+    whole = front.scale is None or len(front.subproblems) == len(front.preferences)
+    return alike and whole and len(front.preferences) > 1
 
 
 def _end(angle: float, factor: Tensor, origin: Sequence[float], far: float) -> tuple[float, float]:

@@ -26,6 +26,7 @@ PROMISED = {
     "shared_loop": ["processes: 1", "Front of 3 models: one curve, pareto-mtl"],
     "missing_labels": ["Front of 5 models: half-labelled", "topic", "regret"],
     "task_loaders": ["Front of 5 models: two data sets", "smile", "with accuracy at least 0.85"],
+    "images": ["Front of 5 models: figures", "with shape accuracy at least 0.7", "the best size"],
     "four_tasks": ["Front of 10 models: feed", "weighted by (1, 1, 1, 5)"],
     "fairness": ["Front of 9 models: loans", "with accuracy at least 0.78 on validation, it has the best parity gap"],
     "recommender": ["Front of 7 models: videos", "with top clicks at least 0.9", "the best top minutes"],

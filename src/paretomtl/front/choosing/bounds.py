@@ -90,7 +90,7 @@ def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str) -> 
     row = int(torch.where(usable, -values if higher else values, torch.inf).argmin())
     return table.choose(
         row,
-        f"of {int(fits.sum())} models{within} on {table.on}, it has the best {table.find(best)}, "
+        f"of {int(fits.sum())} model{'s' if int(fits.sum()) != 1 else ''}{within} on {table.on}, it has the best {table.find(best)}, "
         f"{float(values[row]):.4g}.",
     )
 

@@ -106,6 +106,9 @@ TRIGGERS: dict[str, Callable[[Path], Any]] = {
     "mat1 and mat2 shapes cannot be multiplied": lambda _: fit(problem(model=lambda: nn.Linear(3, 2))),
     "mat1 and mat2 must have the same dtype": lambda _: fit(problem(train=(X.long(), Y))),
     "Target … is out of bounds": lambda _: fit(problem(losses=classes, train=(X, torch.full((8, 2), 5)))),
+    "index out of range in self": lambda _: fit(
+        problem(model=lambda: nn.Sequential(nn.Embedding(4, 2), nn.Flatten()), train=(torch.full((8, 1), 9), Y))
+    ),
     "a batch must be (inputs, targets)": lambda _: fit(problem(train=X)),
     "'losses' must return shape […], one per task.": lambda _: fit(problem(losses=lambda o, t: (o - t) ** 2)),
     "'losses' must return tensors of one number each.": lambda _: fit(problem(losses=lambda o, t: [0.1, 0.2])),

@@ -145,7 +145,7 @@ def test_an_exported_model_gives_the_same_bits_in_a_fresh_process(here: Path) ->
     )
     assert "Written: chosen/model.safetensors, chosen/model.json, chosen/model.pt" in text
     card = json.loads((here / "chosen" / "model.json").read_text())
-    expected = outputs(front.model(card["subproblem"]))
+    expected = outputs(front.model(card["k"]))
     net = "nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Linear(6, 2)"
     load = f"from torch import nn\nmodel = nn.Sequential({net})\nmodel.eval()\n"
     load += "model.load_state_dict(load_file('chosen/model.safetensors'))"
@@ -159,7 +159,7 @@ def test_the_card_says_what_it_is(here: Path) -> None:
     front = train("exported:make", "--with", "width=2.0", "--precision", "float64", "--method", "pareto-mtl")
     call("select", "run", "--trust", "--direction", "1,1", "--export", "a/b.safetensors")
     card = json.loads((here / "a" / "b.json").read_text())
-    k = card["subproblem"]
+    k = card["k"]
     assert card["losses"]["train"] == pytest.approx(
         dict(zip(front.tasks, front.losses["train"][k].tolist(), strict=True))
     )
@@ -179,7 +179,7 @@ def test_models_of_all_kinds_of_problems(problem: str, here: Path) -> None:
     front = train(problem)
     call("select", "run", "--trust", "--max-regret", "--export", "chosen", "--torchscript", "model.pt")
     card = json.loads((here / "chosen" / "model.json").read_text())
-    model, traced = front.model(card["subproblem"]), torch.jit.load("model.pt")  # type: ignore[no-untyped-call]
+    model, traced = front.model(card["k"]), torch.jit.load("model.pt")  # type: ignore[no-untyped-call]
     assert torch.equal(model(SAMPLES), traced(SAMPLES))
     assert f"from exported import {problem[9:]}" in card["load"]
 
@@ -239,7 +239,7 @@ def test_a_model_without_an_input_has_weights_alone(here: Path) -> None:
     card = json.loads((here / "chosen" / "model.json").read_text())
     assert 'model = PROBLEMS["synthetic"]().model()' in card["load"]
     weights = load_file(here / "chosen" / "model.safetensors")
-    assert torch.equal(weights["x"], front.state_dict(card["subproblem"])["x"])
+    assert torch.equal(weights["x"], front.state_dict(card["k"])["x"])
 
 
 def test_without_its_problem_the_weights_are_still_there(here: Path) -> None:
@@ -250,7 +250,7 @@ def test_without_its_problem_the_weights_are_still_there(here: Path) -> None:
     assert "model = ...  # the module as it was made" in card["load"]
     assert card["data"] is not None, "the run of a front knows more than the front"
     weights = load_file(here / "chosen" / "model.safetensors")
-    assert set(weights) == set(front.model(card["subproblem"]).state_dict())
+    assert set(weights) == set(front.model(card["k"]).state_dict())
     text = call("select", "run", "--importance", "1,0", "--torchscript", "model.pt", code=2)
     assert "'--problem' must be given for an export of the whole model: 'run' has no asked.json" in text
     call("select", "run", "--importance", "1,0", "--torchscript", "model.pt", "--problem", "exported:make")
@@ -320,7 +320,7 @@ def test_onnx_gives_the_same_outputs_for_any_number_of_samples(here: Path) -> No
     logger.removeHandler(heard)
     assert heard.buffer == [], "no word about packages that nobody needs"
     assert "model.onnx" in found
-    k = json.loads((here / "chosen" / "model.json").read_text())["subproblem"]
+    k = json.loads((here / "chosen" / "model.json").read_text())["k"]
     evaluator = ReferenceEvaluator("model.onnx")
     (result,) = evaluator.run(None, {evaluator.input_names[0]: SAMPLES.numpy()})
     torch.testing.assert_close(torch.from_numpy(result), outputs(front.model(k)))

@@ -100,7 +100,7 @@ def test_select_goes_by_validation_and_shows_test(stored: Path, tmp_path: Path) 
     assert ["a", "loss", "0.3", "0.95"] in lines
     assert ["score", "-0.6", "-1.8"] in lines
     card = json.loads((tmp_path / "model" / "model.json").read_text())
-    assert (card["subproblem"], card["chosen_on"]) == (1, "val")
+    assert (card["k"], card["chosen_on"]) == (1, "val")
     choice = json.loads(call("select", stored / "all", "--best", "score", "--json"))
     assert (choice["k"], choice["split"], choice["losses"]) == (1, "val", {"a": 0.3, "b": 0.3})
     assert choice["test"] == {"losses": {"a": 0.95, "b": 0.85}, "metrics": {"score": pytest.approx(-1.8)}}

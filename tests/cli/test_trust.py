@@ -62,7 +62,7 @@ def test_weights_need_no_problem(here: Path) -> None:
     card = json.loads((here / "chosen" / "model.json").read_text())
     assert "model = ...  # the module as it was made for training" in card["load"]
     weights = load_file(here / "chosen" / "model.safetensors")
-    assert torch.equal(weights["x"], pm.Front.load("run").state_dict(card["subproblem"])["x"])
+    assert torch.equal(weights["x"], pm.Front.load("run").state_dict(card["k"])["x"])
     assert not (here / "imported").exists()
 
 

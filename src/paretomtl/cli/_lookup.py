@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paretomtl._support.files.atomic_files import file_name
-from paretomtl._support.imports.import_path import FORMS, absolute_name, is_file, short_name
+from paretomtl._support.imports.import_path import FORMS, absolute_name, is_file, relative_name, short_name
 from paretomtl._support.terminal import print_text, text_console
 from paretomtl._support.text import suggest_name
 from paretomtl.cli._options import OPTIMIZERS, parse_settings
@@ -60,7 +60,7 @@ def problem_in_python(name: str, settings: Sequence[str] = ()) -> str:
         arguments = _arguments(name, NamedProblem(name).resolve(), settings)
         more = f", {arguments!r}" if arguments else ""
         import_line = "from paretomtl.problems import NamedProblem"
-        return f"{import_line}\n\nmodel = NamedProblem({absolute_name(name)!r}{more}).make().model()"
+        return f"{import_line}\n\nmodel = NamedProblem({relative_name(absolute_name(name))!r}{more}).make().model()"
     if name in PROBLEMS:
         import_line, code = "from paretomtl.problems import PROBLEMS", f'PROBLEMS["{name}"]'
         is_made, make = False, PROBLEMS[name]

@@ -230,7 +230,7 @@ class Front(FrontComparison, FrontExtensions):
 
     def to_frame(self) -> Any:
         """A pandas table (extra ``frames``), one row per model: preference, losses and metrics by split, status."""
-        columns: dict[str, Any] = {"subproblem": list(self.subproblems)}
+        columns: dict[str, Any] = {"k": list(self.subproblems)}
         columns |= {"name": list(self.names)} if self.names else {}
         chosen = self.preferences[list(self.subproblems)]
         tasks = self.tasks if self.reading != "none" else ()
@@ -240,7 +240,7 @@ class Front(FrontComparison, FrontExtensions):
             columns |= {f"{split} {name}": values.tolist() for name, values in self.metrics.get(split, {}).items()}
             columns[f"{split} nondominated"] = self.nondominated(split).tolist()
         columns |= {"status": list(self.status), "epoch": list(self.epochs) or None}
-        return require("pandas", "frames").DataFrame(columns).set_index("subproblem")
+        return require("pandas", "frames").DataFrame(columns).set_index("k")
 
     def plot(self, path: str | Path | None = None, *, split: str | None = None, dark: bool = False) -> Any:
         """Plot the losses of the models for a paper (extra ``figures``), with a caption that says what is seen.

@@ -245,7 +245,7 @@ def test_a_subproblem_is_selected_by_its_number(tmp_path: Path) -> None:
     said = call("select", tmp_path / "run", "--k", dominated, "--export", tmp_path / "out")
     assert f"Model {dominated}: asked for by its number; values on validation." in said
     card = json.loads((tmp_path / "out" / "model.json").read_text())
-    assert card["subproblem"] == dominated
+    assert card["k"] == dominated
     assert "'--k' must be one of the models trained" in call("select", tmp_path / "run", "--k", 5, code=2)
     both = call("select", tmp_path / "run", "--k", 1, "--knee", code=2)
     assert "'--k' must be the only way of choosing. Got 1 with another one." in both

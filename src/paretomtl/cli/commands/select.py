@@ -154,7 +154,7 @@ def select(
     if save is not None:
         weights = front.state_dict(choice.k)
         save.parent.mkdir(parents=True, exist_ok=True)
-        write_tensors(save, weights, {"problem": front.problem, "subproblem": str(choice.k)})
+        write_tensors(save, weights, {"problem": front.problem, "k": str(choice.k)})
     if source is not None:
         export(run, source, choice.k, choice.reason, choice.split, weights=export_, torchscript=torchscript, onnx=onnx)
     elif not as_json and save is None:

@@ -28,7 +28,7 @@ FORMAT = 1
 
 _WEIGHTS = "Its weights can be exported without it: --export FOLDER, or Front.state_dict(k)."
 _STEM = "model"  # of the files in a folder
-_IDENTITY = "problem", "method", "seed", "subproblem", "losses"  # fields of a card that tell models apart
+_IDENTITY = "problem", "method", "seed", "k", "losses"  # fields of a card that tell models apart
 _EXPORTED = ".safetensors", ".pt", ".onnx"
 _REASON = 300  # letters of an exporter's error that are shown
 _READINGS = {
@@ -57,7 +57,7 @@ def export_weights(front: Front, k: int, path: Path, *, make: str | None, facts:
     weights = weights_file(path)
     weights.parent.mkdir(parents=True, exist_ok=True)
     card = weights.with_suffix(".json")
-    meta = {"problem": front.problem, "subproblem": str(k), "card": card.name}
+    meta = {"problem": front.problem, "k": str(k), "card": card.name}
     checksum = write_tensors(weights, tensors, meta)
     described = {
         **_card(front, k),
@@ -109,7 +109,7 @@ def _card(front: Front, k: int) -> dict[str, Any]:
         "problem": front.problem,
         "method": front.method,
         "seed": front.seed,
-        "subproblem": k,
+        "k": k,
         **({"name": front.names[row]} if front.names else {}),
         "preference": None if front.reading == "none" else dict(zip(front.tasks, preference, strict=True)),
         "reading": front.reading,

@@ -106,7 +106,7 @@ def test_compare_diagnose_and_studies_agree_on_the_same_rows(first: list[float],
     best, other = summaries(rows)
     text = verdict([best, other])
     told_apart = "behind by more than seeds explain" in text
-    assert told_apart != ("cannot be told apart" in text)
+    assert told_apart != ("cannot be told apart" in text or "ended with the same losses" in text)
 
     volumes = list(best.hypervolumes), list(other.hypervolumes)
     (gap,) = task_gaps(measurements(*volumes))

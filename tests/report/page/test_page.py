@@ -212,7 +212,7 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     assert f"Got '{tmp_path / 'empty'}', which contains neither a run nor a front" in refused(
         tmp_path / "empty", "--out", out
     )
-    assert "an unfinished run: resume it with its command and --resume, or look at it with watch" in refused(
+    assert "an unfinished run: repeat its command with --resume, or look at it: paretomtl watch" in refused(
         tmp_path / "begun", "--out", out
     )
     said = refused(tmp_path / "two", tmp_path / "three", "--out", out)

@@ -88,9 +88,10 @@ def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str) -> 
     if not bool(usable.any()):
         return table.choose_none(f"No model on {table.on}{within} has a known {best}.")
     row = int(torch.where(usable, -values if higher else values, torch.inf).argmin())
+    count = int(fits.sum())
     return table.choose(
         row,
-        f"of {int(fits.sum())} model{'s' if int(fits.sum()) != 1 else ''}{within} on {table.on}, it has the best {table.find(best)}, "
+        f"of {count} model{'s' if count != 1 else ''}{within} on {table.on}, it has the best {table.find(best)}, "
         f"{float(values[row]):.4g}.",
     )
 

@@ -211,6 +211,16 @@ def test_a_front_is_the_next_step_where_no_number_of_seeds_would_tell(here: Path
     assert json.loads(call("show", "few", "--json"))["status"] == ["trained"] * 5
 
 
+def test_a_page_of_all_runs_leaves_proposals_out(here: Path) -> None:
+    """As the shell writes runs/quadratic-*."""
+    call(*RUN[:-4], "--out", "runs/quadratic-auto-0", "--progress", "quiet")
+    store()
+    found = sorted(map(str, (here / "runs").glob("quadratic-*")))
+    assert len(found) == 2
+    call("report", *found, "--out", "page.html")
+    assert "must be the folder of a front or run" in call("report", found[1], "--out", "page.html", code=2)
+
+
 def test_one_model_is_trained_where_it_is_enough(here: Path) -> None:
     text = call("diagnose", "diagnosed:agree", "--epochs", "300", "--learning-rate", "0.02", "--device", "cpu")
     assert "Verdict: one-model." in text

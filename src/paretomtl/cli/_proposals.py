@@ -21,6 +21,11 @@ def proposal_path(name: str) -> Path:
     return Path(name) if name.endswith(".json") else _FOLDER / f"{name}{_END}"
 
 
+def without_proposals(paths: Sequence[Path]) -> list[Path]:
+    """The paths without files of proposals, which a shell's ``runs/NAME-*`` finds beside runs; all, if none is left."""
+    return [path for path in paths if not path.name.endswith(_END)] or list(paths)
+
+
 def check_proposal_file(path: Path | None) -> None:
     """Refuse a file that could not be taken by its name later; None stands for the usual file."""
     if path is not None and path.suffix != ".json":

@@ -25,8 +25,10 @@ def report(
     It needs no network and no other file. All runs of a page must have the same tasks.
     """
     from paretomtl.cli._paths import check_run, check_target
+    from paretomtl.cli._proposals import without_proposals
     from paretomtl.report import write_page
 
+    runs = without_proposals(runs)
     for run in runs:
         check_run(run)
     check_target("--out", out)

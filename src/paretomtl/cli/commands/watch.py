@@ -21,8 +21,10 @@ def watch(
     open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Show runs while they train: serve the page of [bold]report[/] to this machine alone, until Ctrl-C."""
+    from paretomtl.cli._proposals import without_proposals
     from paretomtl.report.page import PageServer, Watched
 
+    runs = without_proposals(runs)
     try:
         with PageServer(Watched(runs), port) as server:
             text_console().print(f"Serving {server.url} until Ctrl-C.", highlight=False)

@@ -19,6 +19,7 @@ from paretomtl.training import Capacity, Channel, Executor, JobBatch, fit
 from paretomtl.training.preflight.loss_units import UNITS_WARNING
 from paretomtl.training.progress.study import StudyProgress
 from paretomtl.training.progress.study_listeners import is_part_of_study, quiet_elsewhere
+from paretomtl.training.results.sanity_checks import CLUMPED_WARNING
 from paretomtl.training.shards.ray.worker import Failure, failure
 
 
@@ -85,6 +86,7 @@ def train_whole(
     made = problem.make() if isinstance(problem, NamedProblem) else problem
     with quiet_elsewhere(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "training was stopped")  # the comparison says what is stored
+        warnings.filterwarnings("ignore", CLUMPED_WARNING)  # its table has the spread of each method
         if warned:
             warnings.filterwarnings("ignore", UNITS_WARNING)
         try:

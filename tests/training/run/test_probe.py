@@ -137,7 +137,7 @@ def test_pareto_mtl_with_reachable_preferences_is_in_its_regions() -> None:
     assert front.method == "pareto-mtl"
     assert front.reading == "direction"
     assert front.region_hits() == 5
-    assert "ParetoMTL" in front.decisions[0]
+    assert front.decisions[0].startswith("Rays, with pareto-mtl, because")
 
 
 def test_a_run_that_ends_in_its_probe_has_importances() -> None:

@@ -29,6 +29,9 @@ _CLUMPED = 0.2  # below this share of an even gap: half of what a probe asks for
 _FEWEST_MODELS = 4  # fewer have no spread to speak of
 _NAMED = 3  # models and tasks that a line names
 
+CLUMPED_WARNING = "most models lie close together"
+"""How the remark on gaps in a front begins."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -265,7 +268,7 @@ def _clumped(result: Result) -> list[str]:
     if not crowding < _CLUMPED:
         return []
     return [
-        f"most models lie close together on {result.split} at the end: the typical gap between them is {crowding:.2g} "
+        f"{CLUMPED_WARNING} on {result.split} at the end: the typical gap between them is {crowding:.2g} "
         "of an even one. Train more models in the gaps (paretomtl refine RUN --gaps 3, or Front.gaps), or try "
         'method="p-norm", which holds models apart.'
     ]

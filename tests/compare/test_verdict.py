@@ -95,8 +95,13 @@ def test_methods_that_ended_alike_are_named_once_and_lead_nothing() -> None:
     assert verdict([first, same]) == "auto and linear ended with the same losses in all seeds."
     text = verdict([first, same, near])
     assert text.startswith("auto and linear ended with the same losses in all seeds. They have the largest mean")
-    assert "mgda cannot be told apart from it" in text
-    assert text.endswith("Nothing can be told apart at the tight reference either.")
+    assert "mgda cannot be told apart from them" in text
+    assert text.endswith("No method can be told apart from auto at the tight reference.")
+    once = [dataclasses.replace(each, hypervolumes=(2.0,), tight_hypervolumes=()) for each in (first, same, near)]
+    assert verdict(once).startswith("auto and linear ended with the same losses in all seeds. auto has the largest")
+    lost = [dataclasses.replace(each, best=[math.nan, math.nan]) for each in (first, same)]
+    assert "ended with the same losses" not in verdict(lost)
+    assert "than separate networks" in verdict([dataclasses.replace(each, delta_m=-3.0) for each in (first, same)])
     assert "leads" not in text
 
 
@@ -113,7 +118,10 @@ def test_the_verdict_says_who_leads_at_the_tight_reference() -> None:
     assert "tight" not in verdict([behind, tight])
     nobody = [dataclasses.replace(each, tight_hypervolumes=(0.0,) * 5) for each in (loose, tight)]
     assert "tight" not in verdict(nobody), "all are beyond it"
-    once = [dataclasses.replace(each, hypervolumes=(2.0,), tight_hypervolumes=(0.1,)) for each in (loose, tight)]
+    once = [
+        dataclasses.replace(each, hypervolumes=(volume,), tight_hypervolumes=(0.1,))
+        for each, volume in ((loose, 2.0), (tight, 1.9))
+    ]
     assert verdict(once).endswith("compare with more of them. linear leads at the tight reference, too.")
     alone = [once[0], ahead]  # the other seeds of one method failed
     assert verdict(alone).endswith("mgda is ahead of linear, but they cannot be told apart there.")

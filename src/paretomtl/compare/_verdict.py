@@ -222,28 +222,30 @@ def verdict(summaries: Sequence[Summary]) -> str:
     if len(fronts) < 2:
         return "There is nothing to compare."
     first, others = fronts[0], fronts[1:]
-    if first.seeds < 2:
-        second = others[0].hypervolume[0]
-        gap = f", {100 * (first.hypervolume[0] / second - 1):.1f} % above {others[0].method}" if second else ""
-        return (
-            f"{first.method} has the largest hypervolume on {split_word(first.split)}{gap}. One seed cannot tell "
-            f"whether that is luck: compare with more of them.{_at_tight_reference(fronts)}"
-            f"{_against_union(fronts)}{_against_separate(first)}"
-        )
     same = [other.method for other in others if _is_same(first, other)]
     others = [other for other in others if other.method not in same]
     fronts = [first, *others]
+    alike_text = f"{join_names([first.method, *same])} ended with the same losses in all seeds."
+    if not others:
+        return alike_text + _against_separate(first)
+    if first.seeds < 2:
+        start = f"{alike_text} " if same else ""
+        second = others[0].hypervolume[0]
+        gap = f", {100 * (first.hypervolume[0] / second - 1):.1f} % above {others[0].method}" if second else ""
+        return (
+            f"{start}{first.method} has the largest hypervolume on {split_word(first.split)}{gap}. One seed cannot "
+            f"tell whether that is luck: compare with more of them.{_at_tight_reference(fronts)}"
+            f"{_against_union(fronts)}{_against_separate(first)}"
+        )
     signs = {other.method: difference(first.hypervolumes, other.hypervolumes).sign for other in others}
     alike = [method for method, sign in signs.items() if not sign]
     worse = [method for method, sign in signs.items() if sign]
     text = f"{first.method} has the largest mean hypervolume on {split_word(first.split)}."
     if same:
-        text = f"{join_names([first.method, *same])} ended with the same losses in all seeds."
-        if not others:
-            return text
-        text += f" They have the largest mean hypervolume on {split_word(first.split)}."
+        text = f"{alike_text} They have the largest mean hypervolume on {split_word(first.split)}."
     if alike:
-        text += f" {join_names(alike)} cannot be told apart from it with {first.seeds} seeds."
+        it = "them" if same else "it"
+        text += f" {join_names(alike)} cannot be told apart from {it} with {first.seeds} seeds."
     if worse:
         verb = "is" if len(worse) == 1 else "are"
         text += f" {join_names(worse)} {verb} behind by more than seeds explain (once in twenty, Welch's test)."
@@ -252,7 +254,10 @@ def verdict(summaries: Sequence[Summary]) -> str:
 
 def _is_same(one: Summary, other: Summary) -> bool:
     """Whether two methods have equal numbers, as "auto" and the method that it chose do."""
-    return one.hypervolumes == other.hypervolumes and one.best == other.best and one.spread == other.spread
+    if not all(map(math.isfinite, one.best)):
+        return False
+    fields = ("hypervolumes", "tight_hypervolumes", "regrets", "r2_values", "igd_plus_values", "best", "spread")
+    return all(getattr(one, name) == getattr(other, name) for name in fields)
 
 
 def _at_tight_reference(fronts: Sequence[Summary]) -> str:
@@ -266,7 +271,7 @@ def _at_tight_reference(fronts: Sequence[Summary]) -> str:
         if not max(first.tight_hypervolumes) > 0:
             return ""
         if not _leads(first.tight_hypervolumes, [each.tight_hypervolumes for each in known[1:]]):
-            return " Nothing can be told apart at the tight reference either."
+            return f" No method can be told apart from {first.method} at the tight reference."
         return f" {first.method} leads at the tight reference, too."
     told = _told_apart(best.tight_hypervolumes, first.tight_hypervolumes)
     end = "by more than seeds explain" if told else "but they cannot be told apart there"
@@ -292,14 +297,21 @@ def _against_union(fronts: Sequence[Summary]) -> str:
         if not leader:
             leads = _leads(values[0], values[1:])
             sentence = f" {first} leads by {{}} on {split_word(split)}, too."
-            sentence = sentence if leads else f" Nothing can be told apart by {{}} on {split_word(split)}."
+            sentence = (
+                sentence if leads else f" No method can be told apart from {first} by {{}} on {split_word(split)}."
+            )
         led.setdefault(sentence, []).append(name)
     return "".join(sentence.format(join_names(names)) for sentence, names in led.items())
 
 
 def _leads(first: Sequence[float], others: Sequence[Sequence[float]]) -> bool:
-    """Whether the first set of numbers differs from some other one by more than seeds explain; one seed cannot tell."""
-    return len(first) < 2 or any(_told_apart(first, other) for other in others)
+    """Whether the first set of numbers differs from some other one by more than seeds explain; one seed cannot tell.
+
+    It does from one with a seed that diverged, if none of its own did.
+    """
+    finite = all(map(math.isfinite, first))
+    diverged = any(not all(map(math.isfinite, other)) for other in others)
+    return len(first) < 2 or (finite and diverged) or any(_told_apart(first, other) for other in others)
 
 
 def _told_apart(one: Sequence[float], other: Sequence[float]) -> bool:

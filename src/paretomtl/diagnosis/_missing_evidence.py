@@ -47,6 +47,11 @@ def describe_missing(
     if len(counts) == len(needed) and counts and not asked_before:
         again = {"seeds": max(*counts, USUAL_SEEDS), "epochs": measured.epochs}
         sentences.append(f"More seeds are needed: diagnose again with about {again['seeds']} (seeds={again['seeds']}).")
+    elif measured.whole and any(_is_between(gaps[i]) for i in left):
+        sentences.append(
+            "Joint training costs more than counts as equally good, and less than counts as worse: more seeds would "
+            "not change that. Train a few models and look at them."
+        )
     elif measured.whole:
         sentences.append(
             f"Over {MOST_SEEDS} seeds would be needed: models vary more from seed to seed than joint training may "
@@ -56,11 +61,16 @@ def describe_missing(
         long = 2 * measured.epochs if measured.planned is None else measured.planned
         again = {"seeds": USUAL_SEEDS, "epochs": long}
         unit = "steps" if measured.without_data else "epochs"
+        why = "Longer runs tell more than more seeds" if asked_before else "More seeds would hardly help"
         sentences.append(
-            f"More seeds would hardly help: diagnose again with {long} {unit} (epochs={long}), after which models "
-            "vary less or differ more."
+            f"{why}: diagnose again with {long} {unit} (epochs={long}), after which models vary less or differ more."
         )
     return " ".join(sentences), again
+
+
+def _is_between(gap: Gap) -> bool:
+    """Whether the value is known well enough, and lies between the two margins."""
+    return gap.tight < gap.value <= gap.margin and gap.half_width <= gap.margin
 
 
 def _open_gap(measured: Measurements, task: int, gap: Gap) -> str:

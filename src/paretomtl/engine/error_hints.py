@@ -108,13 +108,14 @@ def add_notes(error: Exception, what: str, batch: Any) -> None:
 def hints(error: Exception, batch: Any) -> list[str]:
     """Likely causes of a torch error that does not say what to change."""
     text, kinds = str(error).lower(), " ".join(_kinds(batch))
+    whole_numbers = re.search(r"torch\.(u?int|bool)", kinds)
     texts = []
     if "target" in text and "dtype" in text and "long" in text:
         texts.append(
             "Class numbers of cross_entropy are int64: write targets.long(), or pass int64 labels. Missing ones are "
             "-1, not NaN: table['kind'].fillna(-1).astype('int64'), and cross_entropy(..., ignore_index=-1)."
         )
-    elif ("dtype" in text or "input type" in text) and any(kind in kinds for kind in ("int", "bool")):
+    elif ("dtype" in text or "input type" in text) and whole_numbers:
         texts.append(
             "Integers are not cast, as they may be class numbers or tokens: write inputs.float() where a layer "
             "multiplies them (images.float() / 255 for pixels), or pass floating-point numbers, such as "

@@ -85,18 +85,19 @@ def evaluate(
     losses = torch.cat([tally.losses() for tally in tallies])
     metrics = {name: torch.cat([values[name] for values in parts]) for name in problem.metrics}
     raised = {name for tally in tallies for name in tally.raised}
-    _warn_of_unknown(losses, {name: values for name, values in metrics.items() if name not in raised}, split)
+    if processes.is_main:
+        _warn_of_unknown(losses, {name: values for name, values in metrics.items() if name not in raised}, split)
     return Scores(losses, metrics)
 
 
 def _warn_of_unknown(losses: Tensor, metrics: Mapping[str, Tensor], split: str) -> None:
-    """Warn of metrics that are NaN in all models with finite losses: they forget that labels are missing."""
+    """Warn of metrics that are NaN in all models with finite losses: often they forget that labels are missing."""
     healthy = losses.isfinite().all(-1)
     names = [name for name, values in metrics.items() if bool(healthy.any()) and bool(values[healthy].isnan().all())]
     if names:
         warnings.warn(
-            f"metrics {names} are NaN on {split} for all models: a metric must leave out samples without a label, as "
-            "its loss does.",
+            f"metrics {names} are NaN on {split} for all models. If labels are missing, a metric must leave out "
+            "samples without one, as its loss does; otherwise it is not defined there.",
             stacklevel=2,
         )
 
@@ -180,7 +181,7 @@ class _Tally:
         if self._problem.takes_model:
             return self._models.extract(k), rest
         outputs = [_one_output(self._models, part, k) for part in self._outputs]
-        return _concatenate(outputs), _concatenate(rest)
+        return concatenate(outputs), concatenate(rest)
 
 
 def _labels(problem: Problem, batch: Any, losses: Sequence[Tensor]) -> Tensor:
@@ -210,15 +211,15 @@ def _one_output(models: Models, outputs: Any, k: int) -> Any:
     return outputs if isinstance(models, Single) else map_tensors(lambda tensor: tensor[k], outputs)
 
 
-def _concatenate(parts: Sequence[Any]) -> Any:
+def concatenate(parts: Sequence[Any]) -> Any:
     """The batches' tensors, one after another, in the structure of a batch."""
     first = parts[0]
     if isinstance(first, Tensor):
         return torch.cat([part if part.ndim else part[None] for part in parts])
     if isinstance(first, Mapping):
-        return {name: _concatenate([part[name] for part in parts]) for name in first}
+        return {name: concatenate([part[name] for part in parts]) for name in first}
     if isinstance(first, (tuple, list)):
-        return tuple(_concatenate(list(column)) for column in zip(*parts, strict=True))
+        return tuple(concatenate(list(column)) for column in zip(*parts, strict=True))
     return list(parts)
 
 

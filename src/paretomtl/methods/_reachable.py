@@ -20,7 +20,7 @@ from paretomtl.methods.base import Method, Reading
 from paretomtl.methods.description import describe
 from paretomtl.methods.fixed_weights import importances
 from paretomtl.methods.inputs import SafeStep, State, Step
-from paretomtl.methods.loss_scaling import Scale
+from paretomtl.methods.loss_scaling import Scale, is_range
 
 _INNER = "inner."
 _RECENT = 12.0  # emphasis of the running mean on recent steps: half of its weight is on the last twentieth
@@ -110,8 +110,8 @@ class Reachable(ScaledMethod):
         importances: Tensor | None = None,
     ) -> Method:
         known: dict[str, Any] = {} if scale is None else {"scale": tuple(scale[row].tolist())}
-        if reading != "direction":
-            return replace(self._linear(), **known)
+        if reading != "direction":  # a range keeps its ideal point, which factors do not have
+            return self._linear() if is_range(self.scale) else replace(self._linear(), **known)
         weights = measured["importances"][row] if importances is None else importances
         crowding = float(measured["crowding"].nan_to_num(nan=_UNKNOWN).max())  # one for all models of the probe
         convex = crowding >= CLUMPED and bool((weights > 0).all())
@@ -240,7 +240,11 @@ class Reachable(ScaledMethod):
 
     def _then(self) -> str:
         """The method after the probe, with its options where these are not its defaults."""
-        return self.method.name if self.method == type(self.method)() else describe(self.method)
+        try:
+            plain = self.method == type(self.method)()
+        except TypeError:  # some options have no default
+            plain = False
+        return self.method.name if plain else describe(self.method)
 
 
 @dataclass(frozen=True, repr=False)

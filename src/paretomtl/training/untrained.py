@@ -60,11 +60,15 @@ def measure_untrained(
 
 def warn_of_missing_labels(settings: Settings, split: str, losses: Tensor | None) -> None:
     """Warn before training that models cannot be chosen, because a task has no losses ``[K, m]`` on this split."""
-    if losses is None or split == "train" or not settings.shares.processes.is_main:
-        return
-    text = missing_labels_text(split, settings.problem.tasks, losses)
-    if text is not None:
+    text = warned_before(settings, split, losses)
+    if text is not None and settings.shares.processes.is_main:
         warnings.warn(text, stacklevel=5)
+
+
+def warned_before(settings: Settings, split: str, losses: Tensor | None) -> str | None:
+    """The warning of missing labels that losses of untrained models gave before training; None without one."""
+    known = losses is not None and split != "train"
+    return missing_labels_text(split, settings.problem.tasks, losses) if known and losses is not None else None
 
 
 def missing_labels_text(split: str, tasks: Sequence[str], losses: Tensor) -> str | None:

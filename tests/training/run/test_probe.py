@@ -278,3 +278,12 @@ def test_a_captured_step_reads_what_was_settled(method: Any) -> None:
     torch.testing.assert_close(captured.losses["train"], launched.losses["train"], rtol=0, atol=1e-9)
     torch.testing.assert_close(captured.preferences, launched.preferences, rtol=0, atol=1e-9)
     assert captured.reading == ("importance" if method.name == "auto" else "direction")
+
+
+def test_a_method_with_required_options_may_follow_a_probe() -> None:
+    pytest.importorskip("torchjd")
+    front = pm.fit(
+        pm.problems.quadratic(), pm.methods.TorchJD("PBI", {"theta": 5.0}), "reachable:4", epochs=60, **QUIET
+    )
+    assert front.complete
+    assert "TorchJD" in front.decisions[0]

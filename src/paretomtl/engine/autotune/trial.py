@@ -59,7 +59,7 @@ def describe_error(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     unknown = _NO_RULE.search(lines[0])
     if unknown:  # of torch.func.vmap; nothing is wrong with the model
-        return f"no failure: torch cannot stack the operation '{unknown[1]}', so models trained one after another"
+        return f"torch cannot stack the operation '{unknown[1]}'"
     return f"{type(error).__name__}: {lines[0].rstrip('.')}"
 
 

@@ -87,7 +87,7 @@ def find_other_exports(front: Front, k: int, folders: Iterable[Path]) -> list[Pa
             old = read_json(folder / f"{_STEM}.json")
         except (OSError, ValueError):
             continue
-        if isinstance(old, dict) and any(old.get(name) != new[name] for name in _IDENTITY):
+        if isinstance(old, dict) and "k" in old and any(old.get(name) != new[name] for name in _IDENTITY):
             found += [folder / name for name in names_in(folder) if Path(name).suffix in _EXPORTED]
     return found
 

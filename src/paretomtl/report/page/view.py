@@ -19,7 +19,7 @@ A view, with K models and m tasks; None stands for unknown values and for number
     state        "finished", "stopped", "training" or "broken"
     note         a sentence about the run to be shown; may be left out
     epoch        how many are done              epochs  how many were planned
-    models  [K]                            kept    [K], the epoch that each model is from, or None
+    subproblems  [K], the models' numbers       kept    [K], the epoch that each model is from, or None
     names        [K], what the user calls the models, or None
     exports      whether there are weights, which a command can export
     preferences  [K][m], [K][0] without any     others  [...][m], the rows that were not trained

@@ -7,13 +7,15 @@ import warnings
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness
-from paretomtl.engine.batches.structure import unchanged
-from paretomtl.problems import Problem
+from paretomtl.engine.batches.structure import map_tensors
+from paretomtl.engine.evaluate import concatenate
+from paretomtl.problems import Metric, Problem
 from paretomtl.problems.metrics import measure
 from paretomtl.problems.per_task import TaskBatch
+from paretomtl.problems.task_losses import takes_model
 
 _MISTAKES = TypeError, AttributeError, NameError
 
@@ -25,26 +27,33 @@ def check_metrics(problem: Problem, split: str, module: nn.Module, batch: Any) -
         problem: with the metrics.
         split: of the batch.
         module: an untrained model, which is not changed.
-        batch: the first one.
+        batch: the first one, which is not changed either.
     """
     if not problem.metrics or isinstance(batch, TaskBatch):
         return
-    model = copy.deepcopy(module).eval()
     with isolated_randomness(0), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        seen: tuple[Any, Any] = (model, [batch])
-        if not problem.takes_model:
-            seen = problem.run(model, batch)[1], problem.split_batch(batch)[1]
+        outputs = None if problem.takes_model else problem.run(copy.deepcopy(module).eval(), batch)[1]
         for name, metric in problem.metrics.items():
             try:
-                with unchanged(batch, "metrics"):
-                    measure(problem, metric, *seen)
+                if problem.takes_model:
+                    seen: tuple[Any, Any] = (copy.deepcopy(module).eval(), [map_tensors(Tensor.clone, batch)])
+                else:  # copies, as of a whole split
+                    seen = concatenate([outputs]), concatenate([problem.split_batch(batch)[1]])
+                measure(problem, metric, *seen)
+            except UnboundLocalError:  # a branch that few samples do not take
+                continue
             except _MISTAKES as error:
-                form = "(model, batches), as losses(model, batch) do" if problem.takes_model else "(outputs, targets)"
                 error.add_note(
                     f"This came from metric '{name}', which is tried on the first batch of '{split}' before training. "
-                    f"A metric takes {form}, and returns one number."
+                    f"A metric takes {_form(problem, metric)}, and returns one number."
                 )
                 raise
             except Exception:  # such as a class that few samples do not have
                 continue
+
+
+def _form(problem: Problem, metric: Metric) -> str:
+    if not problem.takes_model or (metric.task is not None and not takes_model(metric.function)):
+        return "(outputs, targets)"
+    return "(model, batches), as losses(model, batch) do"

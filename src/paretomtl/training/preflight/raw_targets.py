@@ -25,7 +25,10 @@ def raw_targets(problem: Problem, batch: Any, losses: Sequence[float]) -> str | 
     """
     if batch is None or problem.takes_model:
         return None
-    columns = list(_columns(problem.split_batch(batch)[1]))
+    try:
+        columns = list(_columns(problem.split_batch(batch)[1]))
+    except (TypeError, ValueError, RuntimeError):  # targets of another kind: nothing depends on this warning
+        return None
     tasks = [task for task, loss in zip(problem.tasks, losses, strict=True) if any(_is_raw(c, loss) for c in columns)]
     if not tasks:
         return None
@@ -41,7 +44,7 @@ def _columns(targets: Any) -> Iterator[Tensor]:
     found: list[Tensor] = []
     map_tensors(lambda tensor: found.append(tensor) or tensor, targets)  # type: ignore[func-returns-value]
     for tensor in found:
-        if tensor.is_floating_point():
+        if tensor.layout == torch.strided and tensor.is_floating_point() and tensor.ndim and tensor.numel():
             for column in tensor.detach().double().reshape(len(tensor), -1).T[:100]:
                 yield column[column.isfinite()]
 

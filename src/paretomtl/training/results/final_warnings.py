@@ -26,7 +26,6 @@ def final_warnings(
     labelled: Sequence[bool],
     *,
     kept_apart: bool,
-    checked: Sequence[str] = (),
 ) -> list[str]:
     """The warnings of a result.
 
@@ -36,7 +35,6 @@ def final_warnings(
         history: means of losses and weights by epoch, ``[T, K, m]``, of all models.
         labelled: whether each task ever had labels.
         kept_apart: whether NaN of missing labels stays with its own task.
-        checked: the splits whose labels were checked before training.
     """
     texts = []
     vanished = " ".join(_vanished(settings, history))
@@ -62,7 +60,7 @@ def final_warnings(
     known = [i for i, task in enumerate(settings.problem.tasks) if task not in without]
     tasks = [settings.problem.tasks[i] for i in known]
     for split, losses in snapshot.losses.items():
-        text = None if split in ("train", *checked) else missing_labels_text(split, tasks, losses[:, known])
+        text = None if split == "train" else missing_labels_text(split, tasks, losses[:, known])
         texts += [] if text is None else [text]
     texts += _constant(snapshot, settings, history)
     if settings.method.reading == "direction":

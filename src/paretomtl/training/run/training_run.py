@@ -44,6 +44,7 @@ from paretomtl.training.run.stopping import (
 )
 from paretomtl.training.settings.identity import RunIdentity
 from paretomtl.training.settings.settings import Settings
+from paretomtl.training.untrained import warned_before
 
 _NOTHING = object()
 
@@ -287,8 +288,7 @@ class TrainingRun:
         settings, state = self._settings, self._state
         labelled = state.history.labelled().tolist()
         history = state.history.part(slice(None), torch.float64)
-        checked = [] if self._models.untrained is None else [ranking_split(list(self._splits))]
-        texts = final_warnings(final, settings, history, labelled, kept_apart=self._separate_graphs, checked=checked)
+        texts = final_warnings(final, settings, history, labelled, kept_apart=self._separate_graphs)
         long_enough = self.ended is not None and state.number >= FEWEST_STEPS
         shuffled = self._models.evaluate_shuffled() if long_enough else None
         problems = [
@@ -298,7 +298,12 @@ class TrainingRun:
         stopped = []
         if self.ended is None and self._why == INTERRUPTED:
             stopped = stopped_early(settings, state.epoch, self._path)
-        warned = [*texts, *merge_lines(problems[0] if len(problems) == 1 else []), *stopped]
+        before = warned_before(settings, ranking_split(list(self._splits)), self._models.untrained)
+        warned = [
+            *(text for text in texts if text != before),
+            *merge_lines(problems[0] if len(problems) == 1 else []),
+            *stopped,
+        ]
         return warned, [[*texts, *lines] for lines in problems]
 
     def _snapshot(self, epochs: list[int]) -> Snapshot:

@@ -72,7 +72,8 @@ function givenUp(view, split, i) {
   const names = taskNames(split);
   const behind = names.map((name) => {
     const best = rows.reduce((a, b) => (gainOf(view, split, b, a, name) > 0 ? b : a));
-    const share = gainOf(view, split, best, i, name) / rangesOfNames(view, split, [name])[0];
+    const values = rows.map((j) => valueAt(view, split, name, j)).filter(isNumber);
+    const share = gainOf(view, split, best, i, name) / (Math.max(...values) - Math.min(...values) || 1);
     return { name, share, amount: amountText(name, gainOf(view, split, best, i, name), null) };
   });
   const piece = ({ name, share, amount }) => (share > 0 ? [`${amount} behind the best `, named(labelOf(name), 40)] : ["the best ", named(labelOf(name), 40)]);

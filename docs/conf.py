@@ -39,6 +39,7 @@ myst_heading_anchors = 3
 exclude_patterns = ["_generated"]
 html_theme = "furo"
 html_title = "paretomtl"
+html_show_copyright = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_search_scorer = str(HERE / "search_scorer.js")

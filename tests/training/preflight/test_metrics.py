@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from torch import Tensor
 
 import paretomtl as pm
 from _helpers.networks import fit, problem
-from paretomtl.training.preflight.raw_targets import raw_targets
 
 
 @pytest.mark.parametrize(
@@ -74,41 +72,6 @@ def test_a_metric_that_forgets_missing_labels_is_named() -> None:
         pm.fit(made, "linear", 2, epochs=1, device="cpu", progress="quiet")
 
 
-@pytest.mark.parametrize(("unit", "told"), [(1.0, False), (1000.0, True)])
-@pytest.mark.parametrize("power", [1, 2])
-def test_targets_in_large_units_are_named(unit: float, told: bool, power: int) -> None:
-    g = torch.Generator().manual_seed(0)
-    x = torch.randn(64, 4, generator=g)
-    y = torch.stack([unit * (2 + x[:, 0]), x[:, 1]], -1)
-    made = pm.Problem(
-        lambda: torch.nn.Linear(4, 2), lambda o, t: (o - t).abs().pow(power).mean(0), ["euros", "b"], train=(x, y)
-    )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        pm.fit(made, "linear", 2, epochs=1, device="cpu", progress="quiet")
-    assert any("targets of tasks ['euros'] are in large units" in str(each.message) for each in caught) == told
-
-
-def test_a_split_without_labels_of_a_task_is_named_before_training() -> None:
-    g = torch.Generator().manual_seed(0)
-    x, y = torch.randn(64, 4, generator=g), torch.randn(64, 2, generator=g)
-    empty = torch.stack([torch.full((8,), torch.nan), y[:8, 1]], -1)
-
-    def losses(outputs: Tensor, targets: Tensor) -> list[Tensor]:
-        known = ~targets.isnan()
-        return [(outputs[known[:, i], i] - targets[known[:, i], i]).square().mean() for i in range(2)]
-
-    made = pm.Problem(lambda: torch.nn.Linear(4, 2), losses, ["a", "b"], train=(x, y), val=(x[:8], empty))
-    for epochs in (1, 40):  # too short to measure untrained models, and long enough
-        with pytest.warns(UserWarning, match=r"'val' has no labels for tasks \['a'\]") as caught:
-            front = pm.fit(made, "linear", 2, epochs=epochs, batch_size=16, device="cpu", progress="quiet")
-        assert sum("no labels for tasks" in str(each.message) for each in caught) == 1
-        assert "a: NaN in every model" in front.select(knee=True).reason
-    found = pm.diagnose(made, epochs=2, seeds=2, device="cpu", progress="quiet")
-    assert found.verdict.word == "unclear"
-    assert "No labels on 'val': a." in found.verdict.text
-
-
 def test_a_metric_that_writes_changes_no_data() -> None:
     """The trial has copies, as a whole split is one: a stream may hand out the user's own tensors."""
     y = torch.zeros(8, 2)
@@ -147,24 +110,3 @@ def test_a_branch_that_few_samples_do_not_take_is_no_mistake() -> None:
 
     front = fit(problem(metrics={"rare": pm.Metric(rare)}), batch_size=16)
     assert front.metrics["train"]["rare"].tolist() == [1.0] * len(front)
-
-
-@pytest.mark.parametrize("targets", [torch.tensor(3000.0), torch.zeros(0, 4), [torch.ones(2, 2) * 1e4], None])
-def test_targets_of_any_kind_are_looked_at(targets: Any) -> None:
-    made = problem()
-    assert raw_targets(made, (torch.ones(2, 6), targets), [1.0, 2.0]) is None
-
-
-def test_what_was_warned_of_before_is_a_remark_but_no_second_warning() -> None:
-    g = torch.Generator().manual_seed(0)
-    x, y = torch.randn(64, 4, generator=g), torch.randn(64, 2, generator=g)
-
-    def losses(outputs: Tensor, targets: Tensor) -> list[Tensor]:
-        known = ~targets.isnan()
-        return [(outputs[known[:, i], i] - targets[known[:, i], i]).square().mean() for i in range(2)]
-
-    empty = torch.stack([torch.full((8,), torch.nan), y[:8, 1]], -1)
-    made = pm.Problem(lambda: torch.nn.Linear(4, 2), losses, ["a", "b"], train=(x, y), val=(x[:8], empty))
-    with pytest.warns(UserWarning, match="'val' has no labels for tasks"):
-        front = pm.fit(made, "linear", 2, epochs=40, batch_size=16, device="cpu", progress="quiet")
-    assert any("'val' has no labels for tasks ['a']" in remark for remark in front.remarks)

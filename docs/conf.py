@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 import re
 import sys
 from pathlib import Path
@@ -132,6 +133,42 @@ class DarkFigures(SphinxTransform):
             image.parent.insert(image.parent.index(image) + 1, other)
 
 
+class Tables(SphinxTransform):
+    """Prepares tables for their style sheet: the small type of wide ones, and the rows of texts on phones.
+
+    On a phone, a table of texts is a list of its rows, so every cell carries the head of its column.
+    """
+
+    default_priority = 200
+    wide = 7  # columns
+    text = 30  # letters in a cell that holds a text
+
+    def apply(self, **options: object) -> None:
+        """Mark the tables of a document, and label their cells."""
+        for table in self.document.findall(nodes.table):
+            rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
+            heads, *body = rows
+            if len(heads) >= self.wide:
+                table["classes"].append("wide")
+            elif any(len(cell.astext()) > self.text for row in body for cell in row[1:]):
+                table["classes"].append("texts")
+                for row in body:
+                    for head, cell in zip(heads, row, strict=True):
+                        cell["label"] = head.astext()
+
+
+class Translator(HTML5Translator):
+    """The HTML of Sphinx, with the labels of cells."""
+
+    def visit_entry(self, node: nodes.Element) -> None:
+        """Open a cell, with its label."""
+        opened = len(self.body)
+        super().visit_entry(node)
+        if "label" in node:
+            label = html.escape(node["label"])
+            self.body[opened] = self.body[opened].replace("<td", f'<td data-label="{label}"', 1)
+
+
 class SearchWords(SphinxTransform):
     """Makes the keywords of a page entries of the index, by which the site's search finds it first.
 
@@ -153,4 +190,6 @@ def setup(app: Sphinx) -> None:
     """Register what this documentation adds to Sphinx."""
     app.add_transform(SearchWords)
     app.add_transform(DarkFigures)
+    app.add_transform(Tables)
+    app.set_translator("html", Translator)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))

@@ -105,6 +105,7 @@ def test_a_solve_can_be_captured_and_replayed() -> None:
     torch.testing.assert_close(captured, core.direction(losses, gramian, rows, phase).weights)
 
 
+@pytest.mark.filterwarnings("ignore:most models lie close together")
 @pytest.mark.parametrize("method", ["pareto-mtl", "linear"])
 def test_training_steps_do_not_wait(method: str) -> None:
     from paretomtl.engine.runners import eager

@@ -223,7 +223,7 @@ class Reachable(ScaledMethod):
                 "The probe found no ratios of losses to tell apart, so the interior weights stayed: the tasks hardly "
                 "conflict, some have no losses, or there are fewer models than tasks. One model may be enough.",
             )
-        gap = f"in the probe the typical gap between them was {crowding:.2g} of an even one"
+        gap = f"in the probe the typical gap between them was {crowding:.2g} times an even one"
         if found == _CLUMPED:
             return (
                 f"Rays, with {self._then()}, because models with fixed weights clumped: {gap}, and under {CLUMPED} the "

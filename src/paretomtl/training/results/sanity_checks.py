@@ -269,7 +269,7 @@ def _clumped(result: Result) -> list[str]:
         return []
     return [
         f"{CLUMPED_WARNING} on {result.split} at the end: the typical gap between them is {crowding:.2g} "
-        "of an even one. Train more models in the gaps (paretomtl refine RUN --gaps 3, or Front.gaps), or try "
+        "times an even one. Train more models in the gaps (paretomtl refine RUN --gaps 3, or Front.gaps), or try "
         'method="p-norm", which holds models apart.'
     ]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from paretomtl._support.significance import half_width
+from paretomtl._support.splits import split_word
 from paretomtl.compare import Row, Summary
 from paretomtl.methods.registry import REGISTRY, colour_of, label_of
 from paretomtl.paper.evidence.verdicts import AHEAD, BEHIND, answer, by_setting, measured_on, summaries_of
@@ -82,7 +83,7 @@ def _draw(rows: Sequence[Row], quantity: _Quantity) -> Figure | None:
         arms = ranked[number // _COLUMNS]
         name_lines(axis, [_label(arm) for arm in arms] if number % _COLUMNS == 0 else [""] * len(arms))
         _draw_panel(axis, title, panels[title], arms, markers)
-        axis.set_xlabel(f"{quantity.name} on {next(iter(panels[title].values())).split}")
+        axis.set_xlabel(f"{quantity.name} on {split_word(next(iter(panels[title].values())).split)}")
     for name, marker in markers.items():
         axes[0].plot([], [], color=QUIET, marker=marker, linestyle="none", markersize=4.5, label=name)
     legend(figure, columns=5)

@@ -11,6 +11,7 @@ from operator import is_not
 import torch
 
 from paretomtl._support.significance import half_width, mean
+from paretomtl._support.splits import split_word
 from paretomtl.compare import Summary, summaries
 from paretomtl.compare.row_store import Row
 from paretomtl.compare.rows import is_ideal, points_tensor
@@ -201,7 +202,7 @@ def facts(rows: Sequence[Row]) -> list[tuple[str, str]]:
         fronts = [summary for summary in summaries_of(own) if not summary.ideal]
         named = [f"{each.method} {_spread_text(measured_on(each).hypervolumes, 4)}" for each in fronts[:4]]
         split = measured_on(fronts[0]).split if fronts else ""
-        said.append((f"{title}: hypervolume on {split}, best on validation first", ", ".join(named)))
+        said.append((f"{title}: hypervolume on {split_word(split)}, best on validation first", ", ".join(named)))
     return said
 
 

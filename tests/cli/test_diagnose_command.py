@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import shlex
 import sys
@@ -7,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
+import paretomtl as pm
 from paretomtl._support.files.atomic_files import write_record
 from paretomtl.cli._app import app
 from paretomtl.diagnosis import Proposal
@@ -209,6 +212,25 @@ def test_a_front_is_the_next_step_where_no_number_of_seeds_would_tell(here: Path
     assert words == ["run", "diagnosed:chance", "--learning-rate", "0.1"]
     call(*words, "--out", "few", "--progress", "quiet")
     assert json.loads(call("show", "few", "--json"))["status"] == ["trained"] * 5
+
+
+@pytest.mark.parametrize(("ratio", "first"), [(1.3, "run"), (1.0, "diagnose")])
+def test_models_come_first_where_joint_training_is_worse(
+    ratio: float, first: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether gradients conflict is open in both cases, and a second diagnosis is said to take three times as long."""
+    measured = pm.diagnose(pm.problems.quadratic(), epochs=3, seeds=3, device="cpu")
+    by_seed = torch.tensor([-0.9, 0.9, -0.2]).double()[:, None, None, None].expand(3, 3, 2, 2)
+    joint = ratio + 1e-4 * torch.arange(3.0).double()[:, None].expand(3, 2)
+    changed = {"joint": joint, "alone": joint - ratio + 1, "cosines_by_seed": by_seed, "cosines": by_seed.mean(0)}
+    scales = dict.fromkeys(("first", "last", "norms", "learnt"), torch.ones(2).double())
+    drawn = dataclasses.replace(measured, **changed, **scales, ends=None, planned=9, seconds=30.0)
+    monkeypatch.setattr("paretomtl.diagnosis.diagnose", lambda *_, **__: drawn)
+    text = call("diagnose", "quadratic")
+    assert "Verdict: cannot-tell-yet" in text
+    words = next_commands(text)
+    assert [each[0] for each in words] == [first, *({"run", "diagnose"} - {first})]
+    assert "# diagnose again, in about 90 s" in text
 
 
 def test_a_page_of_all_runs_leaves_proposals_out(here: Path) -> None:

@@ -290,9 +290,11 @@ def test_the_text_fits_into_80_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("epochs", "expected"), [(None, 5), (4, 1), (30, 3), (100, 10)], ids=["none", "few", "usual", "many"]
+    ("epochs", "expected"),
+    [(None, 5), (2, 2), (4, 3), (30, 3), (100, 10)],
+    ids=["none", "fewest", "few", "usual", "many"],
 )
-def test_a_tenth_of_the_recipe(epochs: int | None, expected: int) -> None:
+def test_a_tenth_of_the_recipe_and_three_epochs_at_least(epochs: int | None, expected: int) -> None:
     assert usual_epochs(shared(squares, recipe=pm.Recipe(epochs=epochs))) == expected
     assert usual_epochs(pm.problems.quadratic()) == 1000
 

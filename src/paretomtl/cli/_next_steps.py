@@ -28,6 +28,18 @@ def given_options(options: Mapping[str, object]) -> list[str]:
     return [word for name, value in options.items() if value is not None for word in (name, str(value))]
 
 
+def rough_time(seconds: float) -> str:
+    """Write an estimated time, rounded, in its usual unit.
+
+    Example:
+        >>> rough_time(3.2), rough_time(47), rough_time(160), rough_time(9000)
+        ('5 s', '50 s', '3 min', '2.5 h')
+    """
+    if seconds < 100:
+        return f"{max(5, 5 * round(seconds / 5))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 def choosing_steps(folder: str) -> list[Step]:
     """The steps from a front to one model; the folder is quoted for a shell already."""
     return [

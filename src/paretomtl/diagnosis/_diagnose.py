@@ -31,6 +31,7 @@ from paretomtl.training.untrained import mean_untrained_losses
 
 _STEPS = 1000  # for a problem without data, whose epochs are single steps
 _EPOCHS = 5  # for a problem without a recipe
+_LEAST = 3  # epochs: after one or two, hardly any task has been learnt
 
 
 def diagnose(
@@ -57,7 +58,7 @@ def diagnose(
 
     Args:
         problem: models, losses and data.
-        epochs: how long each model is trained; by default a tenth of the recipe's epochs, at least 1, or 5 without a
+        epochs: how long each model is trained; by default a tenth of the recipe's epochs, at least 3, or 5 without a
             recipe; 1000 steps for a problem without data.
         seeds: how many, or which ones. A verdict needs at least two, and more if results vary.
         split: the split on which joint training and separate networks are compared. By default it is validation, or
@@ -192,7 +193,8 @@ def usual_epochs(problem: Problem) -> int:
     """The default number of epochs."""
     if problem.train is None:
         return _STEPS
-    return _EPOCHS if problem.recipe.epochs is None else max(1, round(problem.recipe.epochs / 10))
+    planned = problem.recipe.epochs
+    return _EPOCHS if planned is None else min(planned, max(_LEAST, round(planned / 10)))
 
 
 def _factors(fronts: Sequence[Front]) -> tuple[float, ...] | None:

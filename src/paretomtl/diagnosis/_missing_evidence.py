@@ -85,7 +85,7 @@ def _open_gap(measured: Measurements, task: int, gap: Gap) -> str:
         spread = [f"{value:.3g}" for value in (gap.value, least, most)]
         text = f"In {name} the loss of joint training is {spread[0]} above that of a separate network"
     margin = f"{1 + gap.tight / alone:.4g} times" if alone > 0 else f"{gap.tight:.3g}"
-    return f"{text} (95 % interval {spread[1]} to {spread[2]}); up to {margin} counts as equally good."
+    return f"{text} (95 % interval {spread[1]} to {spread[2]}); an interval that ends below {margin} is equally good."
 
 
 def _open_conflict(measured: Measurements, pull: Conflict) -> str:

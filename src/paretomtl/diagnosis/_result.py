@@ -175,7 +175,7 @@ class Diagnosis(Measurements):
 
     def sentences(self, width: int = _WIDE) -> list[str]:
         """The verdict and the notes, wrapped."""
-        return [line for text in self.paragraphs() for line in textwrap.wrap(text, width)]
+        return [line for text in self.paragraphs() for line in textwrap.wrap(text, width, break_on_hyphens=False)]
 
 
 def _or_dash(value: float, form: str, width: int) -> str:

@@ -123,7 +123,8 @@ def front_text(front: FrontData) -> str:
     notes = [scaling_text(front)] if was_scaled(front) else []
     notes += [f"decision: {decision}" for decision in front.decisions]
     notes += [f"remark: {remark}" for remark in front.remarks]
-    return "\n".join([*lines, *(textwrap.fill(note, _NOTES, subsequent_indent="  ") for note in notes)])
+    wrapped = [textwrap.fill(note, _NOTES, subsequent_indent="  ", break_on_hyphens=False) for note in notes]
+    return "\n".join([*lines, *wrapped])
 
 
 def was_scaled(front: FrontData) -> bool:

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 def diagnose(
     problem: ProblemArgument,
     with_: ProblemSettings = None,
-    epochs: Annotated[int | None, typer.Option(help="Number of epochs; default: a tenth of the recipe's.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Number of epochs; default: a tenth of the recipe's, 3 or more.")
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Factors of the losses in all runs: scale=auto, or numbers."),
@@ -67,10 +69,11 @@ def diagnose(
     models near its ends. Models are not stored. The proposal is: run takes it by name.
     """
     from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings, name_on_disk
-    from paretomtl.cli._next_steps import given_options, print_next
+    from paretomtl.cli._next_steps import given_options, print_next, rough_time
     from paretomtl.cli._paths import check_target
     from paretomtl.diagnosis import ONE_MODEL
     from paretomtl.diagnosis import diagnose as measure
+    from paretomtl.diagnosis.evidence import task_gaps
 
     training: dict[str, Any] = {name: value for name, value in locals().items() if name in STORED}
     for option, path in (("--out", out), ("--plot", plot)):
@@ -122,18 +125,26 @@ def diagnose(
         taken = spelled_out(diagnosis.proposal) if stored is None else ["--proposal", name]
         proposed = ["run", problem, *settings, *taken, *given_options(recipe | training_length)]
         steps = [(plain, "train a front"), (proposed, "train one along the proposed preferences")]
-    elif diagnosis.verdict.again is not None:
+    elif (again := diagnosis.verdict.again) is not None:
         settings += [word for setting in set_ or [] for word in ("--set", setting)]
         recipe |= {"--split": split, "--device": device, "--precision": None if precision == "float32" else precision}
-        longer = [part for key, value in diagnosis.verdict.again for part in (f"--{key}", str(value))]
-        steps = [(["diagnose", problem, *settings, *longer, *given_options(recipe)], "diagnose again")]
+        longer = [part for key, value in again for part in (f"--{key}", str(value))]
+        words = ["diagnose", problem, *settings, *longer, *given_options(recipe)]
+        steps = [(words, f"diagnose again, in about {rough_time(_seconds_of(diagnosis, **dict(again)))}")]
     elif diagnosis.verdict.word in ONE_MODEL:
         one = ["--method", "linear", "--preferences", "1"]
         words = ["run", problem, *settings, *one, *given_options(recipe | training_length)]
         steps = [(words, "train one model with equal weights")]
     if diagnosis.verdict.word == "cannot-tell-yet":
-        steps.append((plain, "or train a few models, and look at them" if steps else "train a few models, and look"))
+        looking = (plain, "train a few models, and look at them")
+        # Where joint training is known to cost something, models answer more than another diagnosis does.
+        steps = [looking, *steps] if any(gap.word == "worse" for gap in task_gaps(diagnosis)) else [*steps, looking]
     print_next(console, [(f"paretomtl {shlex.join(words)}", what) for words, what in steps])
+
+
+def _seconds_of(diagnosis: Diagnosis, seeds: int, epochs: int) -> float:
+    """Estimate how long a diagnosis with other seeds and epochs takes, if it trains as many models per seed."""
+    return diagnosis.seconds * (seeds * epochs) / (len(diagnosis.seeds) * diagnosis.epochs)
 
 
 def _store(diagnosis: Diagnosis, path: Path) -> Path | None:

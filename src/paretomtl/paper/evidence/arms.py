@@ -48,6 +48,8 @@ class Arm:
         rows: its preferences, for a number of models and of tasks.
         options: of :func:`paretomtl.fit`.
         gaps: the number of models that are placed in the gaps of the others, and warm from these.
+            Each seed then has its own order of the data; seeds that train as one stack share that of the first.
+        own_order: whether each seed has its own order of the data without gaps, too.
         why: what it is compared for.
     """
 
@@ -56,6 +58,7 @@ class Arm:
     rows: Callable[[int, int], Any] = _spread
     options: Mapping[str, Any] = field(default_factory=dict)
     gaps: int = 0
+    own_order: bool = False
 
     def configured(self, methods: Mapping[str, Method]) -> Method:
         """The method, with the initial phase and the sum of weights of a problem's recipe."""
@@ -70,7 +73,8 @@ ARMS: Mapping[str, Arm] = {
     "pareto-mtl, reachable": Arm(ParetoMTL(return_share=None), "the same along vectors that models reach", _reachable),
     "linear, corners": Arm(Linear(layout="corners"), "the paper's grid search: corners never train a task"),
     "linear, interior": Arm(Linear(), "the same weights, each task at least a few percent"),
-    "linear, gaps": Arm(Linear(), "two models of these placed in the largest gaps, warm from a neighbour", gaps=2),
+    "linear, own order": Arm(Linear(), "each seed with its own order of the data: what gaps face", own_order=True),
+    "linear, gaps": Arm(Linear(), "two models of these in the largest gaps, warm from a neighbour", gaps=2),
     "linear, branch": Arm(Linear(), "the first quarter shared by all models", options={"branch": 0.25}),
     "linear, average": Arm(Linear(), "averages of the weights over recent steps", options={"average": 0.05}),
     "p-norm": Arm(PNorm(), "one backward pass along the rays that models reach", _reachable),

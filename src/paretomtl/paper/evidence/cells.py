@@ -166,6 +166,7 @@ class BeyondCell:
             "models": setting.models,
             "epochs": setting.epochs or "of the recipe",
             "optimizer": setting.optimizer or "of the recipe",
+            **({"order": "own for each seed"} if arm.own_order else {}),
         }
         return "; ".join(f"{name}={value}" for name, value in fields.items())
 
@@ -175,7 +176,7 @@ class BeyondCell:
         tasks = len(problem.tasks)
         options = {**self.setting.options(method, tasks), **arm.options, "strategy": self.setting.strategy}
         count = tasks if method.separate else self.setting.models
-        if arm.gaps:
+        if arm.gaps or arm.own_order:
             fronts = [_with_gaps_filled(problem, method, arm, count, seed, options) for seed in seeds]
         else:
             fronts = fit_seeds_to_end(problem, method, arm.rows(count, tasks), seeds=seeds, **options)
@@ -207,8 +208,7 @@ def _with_gaps_filled(
 ) -> Front:
     """A front of fewer models, and the rest in its largest gaps: as many passes as the front of all models."""
     first = fit_to_end(problem, method, count - arm.gaps, seed=seed, **options)
-    gaps = first.gaps(arm.gaps)
-    if not len(gaps):
+    if not arm.gaps or not len(gaps := first.gaps(arm.gaps)):
         return first
     more = {"only": gaps.subproblems, "start": gaps.start}
     return first.joined(fit_to_end(problem, method, gaps.preferences, seed=seed, **more, **options))
@@ -220,7 +220,8 @@ def cells(size: Size = "full") -> list[BeyondCell]:
         BeyondCell(setting, arm, setting.seeds)
         for setting in WHOLE
         for arm, each in ARMS.items()
-        if not each.gaps or setting.problem != "synthetic"  # weights cannot fill gaps of a concave front
+        if not (each.gaps or each.own_order)
+        or setting.problem != "synthetic"  # no data, and weights fill no gaps there
     ]
     made += [BeyondCell(setting, arm, setting.seeds) for setting in PART for arm in (*LEADING, "single-task")]
     made += [BeyondCell(s, arm, s.seeds) for s in WIDTHS for arm in ("linear, interior", "pareto-mtl")]

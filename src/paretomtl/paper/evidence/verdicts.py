@@ -45,7 +45,7 @@ QUESTIONS = (
     Question("the p-norm beats Pareto MTL along reached vectors", "p-norm", "pareto-mtl, reachable"),
     Question("weights in a lattice beat weights at random", "linear, interior", "random-search"),
     Question("a front beats as many starts of equal weights", "auto", "equal starts"),
-    Question("two models in the largest gaps beat two more weights", "linear, gaps", "linear, interior"),
+    Question("two models in the largest gaps beat two more weights", "linear, gaps", "linear, own order"),
     Question("a shared first quarter costs nothing but time", "linear, branch", "linear, interior", as_good=True),
     Question("averages of weights are better than the last ones", "linear, average", "linear, interior"),
     Question("a front beats MOO-MTL from as many starts", "auto", "mgda"),

@@ -45,7 +45,7 @@ def study_tables(name: str) -> str:
         if not found.missing:
             raise
         return "\n".join(
-            [f"*Not judged yet:* {error}", "", *_still_missing(found.missing), provenance(path, found.rows[0])]
+            [f"*Not judged yet:* {error}", "", *_still_missing(found.missing), provenance(path, *found.rows)]
         )
     asked = "question" if name == "beyond" else "the paper's claim"
     parts = [table([asked, "where", "measured", "verdict"], claims), ""] if claims else []
@@ -58,7 +58,7 @@ def study_tables(name: str) -> str:
         parts += _setting_tables(found.rows)
     if facts:
         parts += ["**Measured besides**", "", table(["what", "figure"], facts), ""]
-    return "\n".join([*parts, *_still_missing(found.missing), provenance(path, found.rows[0])])
+    return "\n".join([*parts, *_still_missing(found.missing), provenance(path, *found.rows)])
 
 
 def _still_missing(cells: Sequence[str]) -> list[str]:
@@ -102,7 +102,7 @@ def image_tables() -> str:
                 table([*header, "spread", "in region", "seconds"], lines),
                 "",
             ]
-    return "\n".join([*parts, *_still_missing(stored.missing), provenance(path, rows[0])])
+    return "\n".join([*parts, *_still_missing(stored.missing), provenance(path, *rows)])
 
 
 def _task_tables(rows: Sequence[dict[str, Any]], base: str | None) -> list[str]:
@@ -192,7 +192,7 @@ def stack_table() -> str:
         ratio = f"{times[0] / times[-1]:.3g}×"
         lines.append([model, *[f"{t:.4g}" for t in times], ratio, *[f"{peak / 1000:.2f}" for peak in peaks]])
     header = ["25 of", "in turn, ms", "stack, ms", "captured, ms", "faster", "in turn, GB", "stack, GB", "captured, GB"]
-    return "\n".join([table(header, lines), "", provenance(path, rows[0])])
+    return "\n".join([table(header, lines), "", provenance(path, *rows)])
 
 
 def recipe_table() -> str:
@@ -214,7 +214,7 @@ def recipe_table() -> str:
         "hypervolume on validation, by seed",
     ]
     ordered = [line for _, line in sorted(lines, key=lambda pair: -pair[0])]
-    return "\n".join([table(header, ordered), "", provenance(path, rows[0])])
+    return "\n".join([table(header, ordered), "", provenance(path, *rows)])
 
 
 def multi_mnist_rows() -> list[dict[str, Any]]:
@@ -313,7 +313,7 @@ def digits_table() -> str:
             f"**Order.** Rank correlation of Pareto MTL's losses on {split} with the preferences, from (1, 0) to (0, "
             f"1): {_orders(rows, split)}. In their own region on training: {_hits(rows)} of 5.",
             "",
-            provenance(path, rows[0]),
+            provenance(path, *rows),
         ]
     )
 

@@ -414,8 +414,13 @@ def table(header: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in shown)
 
 
-def provenance(path: Path, row: dict[str, Any]) -> str:
-    """What made the rows of a file, when and on what."""
+def provenance(path: Path, *rows: dict[str, Any]) -> str:
+    """What made the rows of a file, when and on what: each hardware with its last versions."""
     command = json.loads(path.read_text(encoding="utf-8"))["command"]
-    versions = ", ".join(f"{name} {version}" for name, version in row["versions"].items() if version != "absent")
-    return f"`{command}`, {row['date']}, {row['hardware']}; {versions}. All rows: `{path.relative_to(ROOT)}`."
+    last = {row["hardware"]: row for row in sorted(rows, key=lambda row: row["date"])}
+    made = []
+    for hardware, row in last.items():
+        days = sorted({each["date"] for each in rows if each["hardware"] == hardware})
+        versions = ", ".join(f"{name} {version}" for name, version in row["versions"].items() if version != "absent")
+        made.append(f"{' to '.join(dict.fromkeys((days[0], days[-1])))}, {hardware}; {versions}")
+    return f"`{command}`, {'. '.join(made)}. All rows: `{path.relative_to(ROOT)}`."

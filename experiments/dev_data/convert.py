@@ -1,6 +1,6 @@
 """Convert repacked copies of the data sets to the layouts in which the sets are published.
 
-    python experiments/dev_data/convert.py --from ../shared/data --out FOLDER
+    python experiments/dev_data/convert.py --from COPIES --out FOLDER
     paretomtl data prepare census --from FOLDER
     paretomtl data prepare utkface --from FOLDER/utkface
     paretomtl data prepare localization --from FOLDER/7scenes-redkitchen

@@ -17,7 +17,13 @@ from hypothesis import strategies as st
 import paretomtl as pm
 from _helpers.fronts import front_of
 from _helpers.places import DOCS
-from paretomtl.front.indicators import box_share, quick_box_share, quick_tight_hypervolume, tight_reference
+from paretomtl.front.indicators import (
+    box_share,
+    quick_box_share,
+    quick_tight_hypervolume,
+    tight_reference,
+    widen_reference,
+)
 
 _SIDE = 5  # losses are whole numbers below it, so that volumes are counts of unit cells
 
@@ -122,6 +128,26 @@ def test_the_tight_reference_is_beyond_every_solution_that_counts(parts: list[An
     assert fronts[-1].tight_reference(*fronts[:-1]) == point, "whichever front is asked"
     others = union[~front_of(union.tolist()).nondominated()]
     assert tight_reference(torch.cat([best, others + 1e4])) == list(point), "dominated models do not count"
+
+
+@given(signed_tables, st.lists(st.floats(-1e3, 1e3), min_size=4, max_size=4))
+def test_a_wide_reference_cuts_off_at_most_half_of_a_front_in_each_task(rows: Any, point: list[float]) -> None:
+    losses, given = tensor(rows), point[: len(rows[0])]
+    wide = tensor(widen_reference(given, losses))
+    best = losses[front_of(rows).nondominated()]
+    assert bool(((best > wide).double().mean(0) <= 0.5).all())
+    moved = wide != tensor(given)
+    assert bool((wide >= tensor(given)).all())
+    assert bool((best[:, moved] < wide[moved]).all()), "where it moves, nothing is cut off"
+    assert widen_reference(wide.tolist(), losses) == wide.tolist()
+
+
+def test_a_fairness_gap_begins_at_its_best() -> None:
+    """Untrained models have nearly none, and a front that ends there would be a single model."""
+    rows = [[0.34, 0.33], [0.4, 0.2], [0.5, 0.1], [0.69, 0.0]]
+    assert widen_reference([0.7, 0.01], tensor(rows)) == [0.7, pytest.approx(0.363)]
+    assert widen_reference([0.7, 0.25], tensor(rows)) == [0.7, 0.25], "one end may be useless"
+    assert widen_reference([0.7, 0.01], tensor([[float("nan")] * 2])) == [0.7, 0.01]
 
 
 @given(tables, factors)

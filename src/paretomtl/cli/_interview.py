@@ -58,7 +58,8 @@ def ask(table: CandidateTable) -> Choice:
             print_text(console, "This is the first question.")
     (chosen,), asked = history[-1].rows, len(history) - 1
     if not asked:
-        return table.choose(chosen, f"it is the only non-dominated model on {table.on}.")
+        near = " within the reference point" if table.left_out() else ""
+        return table.choose(chosen, f"it is the only non-dominated model on {table.on}{near}.{table.left_out()}")
     words = "your preference" if chosen in shown else "it fits your answers best"
     return table.choose(chosen, f"{words} on {table.on} among {len(rows)} models, after {_counted(asked)}.")
 

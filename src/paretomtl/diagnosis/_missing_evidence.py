@@ -43,7 +43,7 @@ def describe_missing(
     needed = [gaps[i].needed for i in left] + [pull.needed for pull in undecided]
     counts = [count for count in needed if count is not None]
     again: dict[str, int] | None = None
-    asked_before = seeds > USUAL_SEEDS and measured.planned is not None and not measured.whole
+    asked_before = seeds > USUAL_SEEDS and measured.planned is not None
     if len(counts) == len(needed) and counts and not asked_before:
         again = {"seeds": max(*counts, USUAL_SEEDS), "epochs": measured.epochs}
         sentences.append(f"More seeds are needed: diagnose again with about {again['seeds']} (seeds={again['seeds']}).")
@@ -53,8 +53,9 @@ def describe_missing(
             "not change that. Train a few models and look at them."
         )
     elif measured.whole:
+        many = f"Over {MOST_SEEDS} seeds" if len(counts) < len(needed) or not counts else "Still more seeds"
         sentences.append(
-            f"Over {MOST_SEEDS} seeds would be needed: models vary more from seed to seed than joint training may "
+            f"{many} would be needed: models vary more from seed to seed than joint training may "
             "cost. Train a few models and look at them; more samples for validation tell more than more epochs."
         )
     else:
@@ -84,8 +85,8 @@ def _open_gap(measured: Measurements, task: int, gap: Gap) -> str:
     else:
         spread = [f"{value:.3g}" for value in (gap.value, least, most)]
         text = f"In {name} the loss of joint training is {spread[0]} above that of a separate network"
-    margin = f"{1 + gap.tight / alone:.4g} times" if alone > 0 else f"{gap.tight:.3g}"
-    return f"{text} (95 % interval {spread[1]} to {spread[2]}); an interval that ends below {margin} is equally good."
+    margin = [f"{1 + sign * gap.tight / alone:.3g}" if alone > 0 else f"{sign * gap.tight:.3g}" for sign in (-1, 1)]
+    return f"{text} (95 % interval {spread[1]} to {spread[2]}; equally good is {margin[0]} to {margin[1]})."
 
 
 def _open_conflict(measured: Measurements, pull: Conflict) -> str:

@@ -79,6 +79,20 @@ def tight_reference(losses: Tensor, within: Sequence[float] | None = None) -> li
     return torch.minimum(worst + margin, bound).clamp_max(torch.finfo(torch.float64).max).tolist()
 
 
+def widen_reference(reference: Sequence[float], losses: Tensor) -> list[float]:
+    """A reference point that does not cut off most of a front ``[K, m]``.
+
+    The losses of untrained models bound what is useful, except in a task that begins at its best, such as a fairness
+    gap: there, most models of the front are above them. In such tasks the point moves just beyond the front.
+    """
+    given = torch.tensor(reference, dtype=torch.float64)
+    best = losses[finite_nondominated(losses)].double()
+    if not len(best):
+        return given.tolist()
+    most = (best > given).double().mean(0) > 0.5
+    return torch.where(most, torch.tensor(tight_reference(best), dtype=torch.float64), given).tolist()
+
+
 def delta_m(values: Tensor, baseline: Tensor, higher: Tensor) -> Tensor:
     """Δm in percent of ``values [K, m]`` against ``baseline [m]``, ``[K]``; lower is better, NaN is not finite.
 

@@ -166,7 +166,8 @@ class Reachable(ScaledMethod):
         if isinstance(self.scale, str) and _begins_at_best(state["mean"], factors, healthy):
             found = torch.full_like(state["found"], _AT_BEST)
             return {**state, "found": found, FACTORS: torch.ones_like(factors)}
-        reach = find_reachable(state["mean"], state["weights"], healthy)
+        measured = torch.where(state["steps"] > 0, state["mean"], torch.nan)  # a task may never have had a label
+        reach = find_reachable(measured, state["weights"], healthy)
         count = len(healthy)
         code = _SAME if reach.directions is None else _CLUMPED if reach.clumped else _SPREAD
         known = _UNKNOWN if math.isnan(reach.crowding) else reach.crowding
@@ -218,25 +219,29 @@ class Reachable(ScaledMethod):
                 "begins near its best, as fairness gaps and penalties do, and its first value is no unit. The interior "
                 "weights went on with the losses as they are.",
             )
+        if found == _SAME and bool((state["steps"] == 0).all(0).any()):
+            return ("A task had no losses in the probe, so the interior weights stayed.",)
         if found == _SAME:
             return (
                 "The probe found no ratios of losses to tell apart, so the interior weights stayed: the tasks hardly "
-                "conflict, some have no losses, or there are fewer models than tasks. One model may be enough.",
+                "conflict, or there are fewer models than tasks. One model may be enough.",
             )
-        gap = f"in the probe the typical gap between them was {crowding:.2g} times an even one"
+        after = f"after the first {100 * self.probe:.3g} % of the run"
+        gap = f"{after}, the typical gap was {crowding:.2g} times an even one"
         if found == _CLUMPED:
             return (
-                f"Rays, with {self._then()}, because models with fixed weights clumped: {gap}, and under {CLUMPED} the "
-                "front looks concave. Each model went on along its own ray between the ends of the front.",
+                f"Rays, with {self._then()}, because fixed weights left most of the front empty: {gap}, and under "
+                f"{CLUMPED} the front looks concave. Each model went on along its own ray between the ends of the "
+                "front.",
             )
         if crowding == _UNKNOWN:
-            gap = "in the probe their spread could not be compared with an even one"
+            gap = f"{after}, their spread could not be compared with an even one"
         elif crowding > _SCATTERED:
             gap += ", so they lie apart by chance or the probe was too short to tell"
         return (f"{self._after_spread()}: {gap}.",)
 
     def _after_spread(self) -> str:
-        return f"The rays that models reached with fixed weights, with {self._then()}, because these did not clump"
+        return f"The rays that models reached with fixed weights, with {self._then()}, because these keep models apart"
 
     def _then(self) -> str:
         """The method after the probe, with its options where these are not its defaults."""
@@ -268,8 +273,8 @@ class Auto(Reachable):
     Example:
         >>> import paretomtl as pm
         >>> front = pm.fit(pm.problems.quadratic(), preferences=5, epochs=300, device="cpu", progress="quiet")
-        >>> front.method, front.reading, front.decisions[0][:53]
-        ('auto', 'importance', 'Fixed weights, because models with them did not clump')
+        >>> front.method, front.reading, front.decisions[0][:45]
+        ('auto', 'importance', 'Fixed weights, because they keep models apart')
     """
 
     name: ClassVar[str] = "auto"
@@ -282,7 +287,7 @@ class Auto(Reachable):
         return True
 
     def _after_spread(self) -> str:
-        return "Fixed weights, because models with them did not clump"
+        return "Fixed weights, because they keep models apart"
 
 
 def _where(fixed: Tensor, before: Tensor, after: Tensor) -> Tensor:

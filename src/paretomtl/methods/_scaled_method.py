@@ -40,7 +40,8 @@ class TakesScale(Method):
 
     @property
     def minds_units(self) -> bool:
-        return self.scale is None
+        usual = next((field.default for field in dataclasses.fields(self) if field.name == "scale"), None)  # type: ignore[arg-type]
+        return self.scale is None and usual is None  # where scaling is usual, None was asked for
 
     @property
     def ideal(self) -> tuple[float, ...] | None:

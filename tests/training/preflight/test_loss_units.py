@@ -87,6 +87,11 @@ def test_automatic_factors_are_those_of_the_first_losses_where_they_differ() -> 
     assert "factors of their scale are 1" in plain.scaling()
 
 
+def test_a_scale_of_none_is_no_oversight_where_scaling_is_usual() -> None:
+    assert not told(lambda: fit(UNIT, pm.Auto(scale=None), epochs=1))
+    assert told(lambda: fit(UNIT, pm.methods.Linear(scale=None), epochs=1)), "which is the default"
+
+
 @pytest.mark.parametrize("method", [pm.ParetoMTL, pm.methods.Linear, pm.methods.MGDA])
 def test_automatic_scales_do_not_mind_units(method: Any) -> None:
     """Both units are far from that of the first loss: the same steps, hence the same losses, each in its unit."""

@@ -67,6 +67,33 @@ def test_targets_that_spoil_a_loss_are_told_from_masked_ones() -> None:
     assert "of tasks ['b'] NaN" in said(apart, train=(X, Y[:, 0], GAPS[:, 1]))[0]
 
 
+@pytest.mark.parametrize("form", ["columns", "tuple"])
+def test_any_tensor_of_a_batch_that_the_losses_take_apart_is_named(form: str) -> None:
+    """With ``losses(model, batch)`` nobody knows which tensors are labels; a mask is understood all the same."""
+    x, a, b = ("x", "a", "b") if form == "columns" else (0, 1, 2)
+
+    def columns(inputs: Tensor, labels: Tensor) -> Any:
+        parts = (inputs, labels[:, 0], labels[:, 1])
+        return dict(zip("xab", parts, strict=True)) if form == "columns" else parts
+
+    def losses(model: Any, batch: Any) -> list[Tensor]:
+        known = ~batch[b].isnan()
+        outputs = model(batch[x])
+        return [(outputs[:, 0] - batch[a]).square().mean(), (outputs[known, 1] - batch[b][known]).square().mean()]
+
+    (first, *_) = said(losses, train=columns(X, GAPS))
+    assert first.startswith(f"'train' has NaN in 14 of 40 values of batch[{a!r}], and one is enough to make the losses")
+    assert (
+        "of tasks ['a'] NaN. If these are labels, let each loss take the samples that have one, such as known = "
+        in (first)
+    )
+    (first, *_) = said(losses, train=columns(with_gap(3), Y))
+    assert first.startswith(f"'train' has NaN in 1 of 120 values of batch[{x!r}]")
+    assert "of tasks ['a', 'b'] NaN" in first
+    masked_only = torch.stack([Y[:, 0], GAPS[:, 1]], 1)
+    assert said(losses, train=columns(X, masked_only)) == []
+
+
 def test_nothing_is_said_of_what_a_model_or_a_loss_takes_care_of() -> None:
     assert said(masked, train=(X, GAPS), val=(X, GAPS)) == []
     filled = lambda outputs, targets: plain(outputs.nan_to_num(), targets)  # noqa: E731

@@ -28,6 +28,20 @@ def test_targets_in_large_units_are_named(unit: float, told: bool, power: int) -
     assert any("targets of tasks ['euros'] are in large units" in str(each.message) for each in caught) == told
 
 
+def test_targets_in_a_dictionary_are_named_too() -> None:
+    g = torch.Generator().manual_seed(0)
+    x = torch.randn(64, 4, generator=g)
+
+    def losses(model: Any, batch: Any) -> torch.Tensor:
+        outputs = model(batch["x"])
+        return torch.stack([(outputs[:, i] - batch[key]).square().mean() for i, key in enumerate(("euros", "b"))])
+
+    data = {"x": x, "euros": 1000.0 * (2 + x[:, 0]), "b": x[:, 1]}
+    made = pm.Problem(lambda: torch.nn.Linear(4, 2), losses, ["euros", "b"], train=data)
+    with pytest.warns(UserWarning, match=r"targets of tasks \['euros'\] are in large units"):
+        pm.fit(made, preferences=2, epochs=1, device="cpu", progress="quiet")
+
+
 @pytest.mark.parametrize("targets", [torch.tensor(3000.0), torch.zeros(0, 4), [torch.ones(2, 2) * 1e4], None])
 def test_targets_of_any_kind_are_looked_at(targets: Any) -> None:
     made = problem()

@@ -66,6 +66,9 @@ OFF = {
     "no task is predicted better than chance by model 1: losses on val stay within 2% if each": with_losses(
         [0.9, 0.3], [0.95, 0.95], [0.3, 0.9], shuffled=torch.tensor([[1.2, 0.5], [0.951, 0.949], [1.5, 1.0]])
     ),
+    "no task is predicted better than chance by models 0, 1: losses on val stay within 2% if each": replace(
+        GOOD, shuffled=torch.tensor([[0.9, 0.3], [0.5, 0.5], [1.5, 1.0]])
+    ),
 }
 CLUMP = Result(
     [0, 1, 2, 3],

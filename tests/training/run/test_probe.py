@@ -57,7 +57,7 @@ def test_a_concave_front_is_filled_along_rays() -> None:
     assert front.region_hits() == 10
     assert float(problem.truth.distance(front.losses["train"]).max()) < 0.01
     assert front.hypervolume([1.0, 1.0]) > 0.98 * 0.2998
-    assert "clumped" in front.decisions[0]
+    assert "left most of the front empty" in front.decisions[0]
     assert front.measured["p"].tolist() == [6.0] * 10
     linear = pm.fit(problem, "linear", 10, epochs=400, optimizer=adam, **QUIET)
     assert linear.hypervolume([1.0, 1.0]) < 0.1
@@ -81,9 +81,22 @@ def test_on_a_convex_front_auto_is_interior_linear_scalarization_to_the_bit() ->
     assert auto.reading == "importance"
     assert torch.equal(auto.preferences, linear.preferences)
     torch.testing.assert_close(auto.measured["importances"], 2 * linear.preferences)
-    assert "did not clump" in auto.decisions[0]
+    assert "keep models apart" in auto.decisions[0]
     assert set(auto.status) == {"trained"}, "fixed weights hold no model in a region"
     assert auto.measured["p"].tolist() == [1.0] * 5
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_task_that_has_no_losses_has_no_rays() -> None:
+    """Its ratio to others would be zero, which no ray may be."""
+    made = regression()
+    x, y = made.train
+    none = torch.stack([y[:, 0], torch.full((len(y),), torch.nan)], -1)
+    losses = lambda outputs, targets: list((outputs - targets).square().mean(0))  # noqa: E731
+    problem = pm.Problem(made.model, losses, ["a", "b"], train=(x, none))
+    front = pm.fit(problem, preferences=3, epochs=12, batch_size=16, **QUIET)
+    assert front.decisions == ("A task had no losses in the probe, so the interior weights stayed.",)
+    assert front.reading == "importance"
 
 
 @pytest.mark.parametrize("method", [Auto(), Reachable(ParetoMTL()), Reachable(PNorm(p="strict"))], ids=str)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -37,7 +37,9 @@ def missing_values(problem: Problem, name: str, split: Batches, module: nn.Modul
     data, where = (batch, " of its first batch") if whole is None else (whole, "")
     if isinstance(data, TaskBatch):
         return _of_tasks(problem, name, module, data)
-    if problem.takes_model or not isinstance(data, (tuple, list)) or len(data) < 2:  # inputs are not known as such
+    if problem.takes_model:  # which tensors are inputs, and which are labels, is not known
+        return _of_entries(problem, name, where, module, data)
+    if not isinstance(data, (tuple, list)) or len(data) < 2:
         return []
     if not all(isinstance(part, Tensor) and part.ndim for part in data) or len({len(part) for part in data}) > 1:
         return []
@@ -59,6 +61,33 @@ def missing_values(problem: Problem, name: str, split: Batches, module: nn.Modul
                 f"'{name}' has NaN in {_share(targets)} of the targets{where}, and one is enough to make the losses of "
                 f"tasks {tasks} NaN: let each loss take the samples that have its label, such as "
                 "known = ~targets[:, i].isnan() and outputs[known, i], or give each task its own data set."
+            )
+    return texts
+
+
+def _of_entries(problem: Problem, name: str, where: str, module: nn.Module, data: Any) -> list[str]:
+    """The effect of NaN in each tensor of a batch of any form, by its key."""
+    keys = list(data) if isinstance(data, Mapping) else range(len(data)) if isinstance(data, (tuple, list)) else ()
+    parts = {key: data[key] for key in keys}
+    if not all(isinstance(part, Tensor) and part.ndim for part in parts.values()):
+        return []
+    if len({len(part) for part in parts.values()}) > 1:
+        return []
+    texts = []
+    for key, part in parts.items():
+        gaps = _rows_with_nan([part])
+        if not bool(gaps.any()):
+            continue
+        rows = _some(gaps, ~gaps)
+        probe = {other: tensor.index_select(0, rows) for other, tensor in parts.items()}
+        filled = probe | {key: probe[key].nan_to_num()}
+        pair = [batch if isinstance(data, Mapping) else list(batch.values()) for batch in (probe, filled)]
+        tasks = _spoilt(problem, module, *pair)
+        if tasks:
+            texts.append(
+                f"'{name}' has NaN in {_share([part])} of batch[{key!r}]{where}, and one is enough to make the losses "
+                f"of tasks {tasks} NaN. If these are labels, let each loss take the samples that have one, such as "
+                f"known = ~batch[{key!r}].isnan(). If they are inputs, fill them before training."
             )
     return texts
 

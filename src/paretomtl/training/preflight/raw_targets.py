@@ -19,14 +19,14 @@ def raw_targets(problem: Problem, batch: Any, losses: Sequence[float]) -> str | 
     """A warning of tasks whose first loss is that of an output of 0 on large targets; None if there are none.
 
     Args:
-        problem: the problem; with ``losses(model, batch)`` it is not known which tensors are targets.
+        problem: the problem; with ``losses(model, batch)`` any tensor of the batch may be a target.
         batch: the first one.
         losses: of an untrained model on it.
     """
-    if batch is None or problem.takes_model:
+    if batch is None:
         return None
     try:
-        columns = list(_columns(problem.split_batch(batch)[1]))
+        columns = list(_columns(batch if problem.takes_model else problem.split_batch(batch)[1]))
     except (TypeError, ValueError, RuntimeError):  # targets of another kind: nothing depends on this warning
         return None
     tasks = [task for task, loss in zip(problem.tasks, losses, strict=True) if any(_is_raw(c, loss) for c in columns)]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from paretomtl._support.version import made_by
 from paretomtl.engine.history import EpochHistory
 from paretomtl.front import Front
+from paretomtl.front.indicators import widen_reference
+from paretomtl.problems import Problem
 from paretomtl.training.results.snapshot import Snapshot
 from paretomtl.training.settings.settings import Settings
 
@@ -69,8 +71,19 @@ def build_front(settings: Settings, index: int, outcome: Outcome, remarks: Seque
             ),
             **snapshot.part(part),
         )
+        front = with_wide_reference(front, settings.problem)
     assert front is not None
     return front
+
+
+def with_wide_reference(front: Front, problem: Problem) -> Front:
+    """The front with a reference point beyond most of its models, if the problem has none and all models are there.
+
+    The shards of a run keep the losses of untrained models, so that the merged front has the same point as one process.
+    """
+    if problem.reference is not None or front.reference is None or len(front.subproblems) < len(front.preferences):
+        return front
+    return replace(front, reference=tuple(widen_reference(front.reference, front.losses[front.ranking_split])))
 
 
 def _options_in_words(settings: Settings, shared: int | None) -> Iterator[str]:

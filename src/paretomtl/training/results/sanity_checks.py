@@ -185,8 +185,15 @@ def _at_chance(result: Result) -> list[str]:
             f"no model predicts {', '.join(lost)} better than chance: losses on {result.split} {same}. Check labels, "
             "inputs and learning rate, and compare with the losses on train: models may overfit."
         ]
+    none = by_chance.all(-1) if tasks else torch.zeros(len(result.losses), dtype=torch.bool)
     beaten = dominates(result.losses[:, None], result.losses).any(0)  # the end of a fair front predicts nothing
-    idle = [k for k, none in zip(result.numbers, (by_chance.all(-1) & beaten).tolist(), strict=True) if none and tasks]
+    idle, constant = ([result.numbers[k] for k in rows.nonzero().flatten().tolist()] for rows in (none & beaten, none))
+    if len(constant) > 1 and len(constant) > len(idle):
+        return [
+            f"no task is predicted better than chance by {_models(constant)}: losses on {result.split} {same}. One "
+            "such model is the end of a front. If a loss begins at its best, as a fairness gap does, it weighs too "
+            "much: set scale=None, or factors of your own."
+        ]
     if not idle:
         return []
     return [

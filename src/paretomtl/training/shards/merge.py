@@ -13,6 +13,7 @@ from paretomtl.front.indicators import hypervolume_or_none
 from paretomtl.front.joining import joined_versions, row_fields
 from paretomtl.front.models import StackedModels
 from paretomtl.training.progress.callbacks import Report
+from paretomtl.training.results.front import with_wide_reference
 from paretomtl.training.settings.settings import Settings
 
 
@@ -40,7 +41,7 @@ def _merge_snapshot(parts: Sequence[Front], settings: Settings, complete: bool, 
     snapshot = None
     if len(snapshots) == len(parts):
         snapshot = _merge_snapshot(snapshots, settings, complete, seconds, ended)
-    return replace(
+    merged = replace(
         first,
         **row_fields(parts, order),
         models=StackedModels({name: torch.cat([part[name] for part in weights])[order] for name in weights[0]}),
@@ -53,6 +54,7 @@ def _merge_snapshot(parts: Sequence[Front], settings: Settings, complete: bool, 
         made_by=joined_versions(parts),
         remarks=tuple(dict.fromkeys(remark for part in parts for remark in part.remarks)),
     )
+    return with_wide_reference(merged, settings.problem)
 
 
 def _reference(settings: Settings, references: Sequence[Sequence[float] | None]) -> tuple[float, ...] | None:

@@ -123,7 +123,8 @@ class Front(FrontComparison, FrontExtensions):
 
         Args:
             reference: one loss per task. By default the problem's own, or else, for each task, the largest loss of the
-                untrained models on the first batch. Compare hypervolumes only for the same reference.
+                untrained models on the first batch, or a point just beyond the front where most of it is above that.
+                Compare hypervolumes only for the same reference.
             split: the split to measure on; :attr:`ranking_split` by default.
         """
         return indicators.front_hypervolume(self, reference, split)

@@ -67,7 +67,7 @@ def export_weights(front: Front, k: int, path: Path, *, make: str | None, facts:
             "sha256 of tensors": checksum,
             "numbers": sum(map(Tensor.numel, tensors.values())),
         },
-        "load": snippet(weights.name, make, _dtype(tensors)),
+        "load": snippet(weights.name if weights.is_absolute() else weights.as_posix(), make, _dtype(tensors)),
     }
     write_text(card, json.dumps(described, indent=2, ensure_ascii=False) + "\n")
     return [weights, card]
@@ -93,7 +93,7 @@ def find_other_exports(front: Front, k: int, folders: Iterable[Path]) -> list[Pa
 
 
 def snippet(weights: str, make: str | None, dtype: torch.dtype) -> str:
-    """Python that loads the weights, to be run in their folder."""
+    """Python that loads the weights, to be run where the path and the model's code are found."""
     lines = ["import torch", "from safetensors.torch import load_file", ""]
     lines += [make or "model = ...  # the module as it was made for training"]
     lines += [] if dtype == torch.float32 else [f"model.to({dtype})"]

@@ -80,7 +80,7 @@ def fit(**changes: Any) -> pm.Front:
         ({"model": lambda: Two(3, 2)}, "several outputs, 'outputs' holds all of them: take its parts, such as"),
         ({"losses": on_another_device}, "make tensors in losses with device=outputs.device, and keep constants"),
         ({"train": loaded(lambda k: X[k].tolist())}, "let the Dataset return tensors, such as torch.tensor(row)"),
-        ({"train": loaded(lambda k: X[k, : 1 + k])}, "crop or pad them in the Dataset, or in the collate_fn"),
+        ({"train": loaded(lambda k: X[k, : 1 + k])}, "crop or pad them in the Dataset, or pass a DataLoader"),
         ({"model": Normalised, "train": (X[:1], Y[:1])}, "Batch normalisation needs two samples: take a"),
         ({"val": (X[:, :2], Y)}, "This came from the first batch of 'val', which is tried out before training. Its"),
         ({"train": loaded(ragged)}, "This came from step 3 of epoch 1. Its tensors: [4, 2] torch"),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 import torch
 from torch import Tensor
 
+import paretomtl as pm
 from _helpers.coupled import Share
 from paretomtl.methods import (
     MGDA,
@@ -24,6 +27,7 @@ from paretomtl.methods import (
     Uncertainty,
     slice_state,
 )
+from paretomtl.methods.base import SafeStep
 from paretomtl.training.probe import Measure
 
 OPTIONS = {"rescale": True, "unit_rows": True, "scale": "first", "epsilon": 0.3, "initial_steps": 2, "release_steps": 2}
@@ -276,3 +280,15 @@ def test_bad_input_is_named(method: Method) -> None:
             method.weigh(Step(step.losses, torch.eye(2).expand(3, 2, 2)), state)
     with pytest.raises(ValueError, match="must be at least 2: a trade-off needs two tasks"):
         method.spread(3, 1)
+
+
+def test_a_method_of_ones_own_with_weights_of_another_shape_is_named() -> None:
+    @dataclass(frozen=True)
+    class Flat(Linear):
+        name = "flat"
+
+        def _weigh(self, step: SafeStep, state: State) -> tuple[Tensor, State]:
+            return super()._weigh(step, state)[0].sum(-1), state
+
+    with pytest.raises(ValueError, match=r"'_weigh' of Flat must return weights \[K, m\].*: \[1, 2\]. Got \[1\]"):
+        pm.fit(pm.problems.quadratic(), Flat(), 2, epochs=1, strategy="sequential", device="cpu", progress="quiet")

@@ -57,8 +57,8 @@ _HINTS = {
     r"must be tensor, not (list|tuple|str)": (
         "Some inputs are not tensors: let the Dataset return tensors, such as torch.tensor(row), and encode text."
     ),
-    r"stack expects each tensor to be equal size": (
-        "Samples differ in size: crop or pad them in the Dataset, or in the collate_fn of a DataLoader."
+    r"stack expects each tensor to be equal size|each element in list of batch should be of equal size": (
+        "Samples differ in size: crop or pad them in the Dataset, or pass a DataLoader with a collate_fn that does."
     ),
     r"more than 1 value per channel": (
         "Batch normalisation needs two samples: take a larger batch_size, or drop_last=True for a DataLoader whose "
@@ -115,7 +115,7 @@ def hints(error: Exception, batch: Any) -> list[str]:
             "Class numbers of cross_entropy are int64: write targets.long(), or pass int64 labels. Missing ones are "
             "-1, not NaN: table['kind'].fillna(-1).astype('int64'), and cross_entropy(..., ignore_index=-1)."
         )
-    elif ("dtype" in text or "input type" in text) and whole_numbers:
+    elif any(words in text for words in ("dtype", "input type", "scalar type")) and whole_numbers:
         texts.append(
             "Integers are not cast, as they may be class numbers or tokens: write inputs.float() where a layer "
             "multiplies them (images.float() / 255 for pixels), or pass floating-point numbers, such as "

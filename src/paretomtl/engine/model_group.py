@@ -33,7 +33,7 @@ class Group:
         optimizer: over the parameters of all K.
         scheduler: of its learning rate.
         state: the state of the method.
-        clip_norm: the largest norm of a model's update.
+        clip_norm: the largest norm of a model's gradient.
         autocast: the precision of forward passes, if it is lower than that of the parameters.
         static_memory: whether steps write in place only, as a captured step must.
         processes: the processes that train the same models, each on its share of a batch.

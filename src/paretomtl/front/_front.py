@@ -214,7 +214,11 @@ class Front(FrontComparison, FrontExtensions):
         chosen = [name for name, value in given.items() if value is not None]
         if len([name for name in chosen if name != "bounds"]) != 1:
             rule = f"one of {', '.join(rules)}, best must be given, with bounds or without"
-            raise ValueError(f"{rule}. Got {chosen or 'none'} instead: write select(knee=True) (--knee), for example.")
+            found, example = str(chosen or "none"), "write select(knee=True) (--knee), for example"
+            if chosen == ["bounds"]:
+                found = "bounds alone, which several models may satisfy"
+                example = "write best=NAME (--best NAME) or max_regret=True (--max-regret)"
+            raise ValueError(f"{rule}. Got {found} instead: {example}.")
         table = build_table(self, split)
         limits = _bounds.bounds_of(table, bounds, at_least, at_most)
         if best is not None:

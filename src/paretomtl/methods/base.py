@@ -114,6 +114,7 @@ class Method(ABC):
             valid = present.any(-1)
             safe = SafeStep(step.losses.detach().double(), gramian, present, step.number, step.total, precision, valid)
             weights, after = self._weigh_in_units(safe, state)
+            self._check_weights(weights, step.losses)
             return weights.to(step.losses.dtype), after
         losses = torch.where(present, step.losses.detach().double(), 0.0)
         valid = losses.isfinite().all(-1, keepdim=True) & present.any(-1, keepdim=True)
@@ -126,8 +127,16 @@ class Method(ABC):
         losses = torch.where(valid, losses, 1.0)
         safe = SafeStep(losses, gramian, present, step.number, step.total, precision, valid[..., 0])
         weights, after = self._weigh_in_units(safe, state)
+        self._check_weights(weights, step.losses)
         after = {name: torch.where(_against(valid, new), new, state[name]) for name, new in after.items()}
         return torch.where(valid & present, weights, 0.0).to(step.losses.dtype), after
+
+    def _check_weights(self, weights: Tensor, losses: Tensor) -> None:
+        if weights.shape != losses.shape:
+            raise ValueError(
+                f"'_weigh' of {type(self).__name__} must return weights [K, m], a row per model: {list(losses.shape)}. "
+                f"Got {list(weights.shape)} instead."
+            )
 
     def status(self, state: State, losses: Tensor | None = None) -> list[str]:
         """The status of each model in one word, by its last step, or by ``losses [K, m]`` measured since."""

@@ -77,6 +77,7 @@ class Recipe:
         scheduler: a factory, as :func:`paretomtl.fit` takes it: of ``(optimizer)``, or of ``(optimizer, total)``, where
             total is how many times it is going to step; None keeps the learning rate constant.
         schedule: whether it steps each "epoch" or each "step".
+        clip_norm: the largest norm of each model's gradient; None for no limit.
         methods: configured methods that replace those of the same name.
     """
 
@@ -85,6 +86,7 @@ class Recipe:
     optimizer: OptimizerFactory | None = None
     scheduler: SchedulerFactory | None = None
     schedule: Literal["epoch", "step"] = "epoch"
+    clip_norm: float | None = None
     methods: Mapping[str, Method] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -186,14 +188,14 @@ class Problem:
         if self.metrics and not isinstance(self.metrics, Mapping):
             kind = type(self.metrics).__name__
             raise TypeError(
-                f"'metrics' must be Metric objects by name. Got {kind} instead. Write {{'error': Metric(function)}}."
+                f"'metrics' must be Metric objects by name. Got {kind} instead. Write {{'error': pm.Metric(function)}}."
             )
         for name, metric in (self.metrics or {}).items():
             if not isinstance(name, str):
                 raise TypeError(f"'metrics' must have names. Got {name!r} instead.")
             if not isinstance(metric, Metric):
                 kind = type(metric).__name__
-                remedy = f" Write {{{name!r}: Metric(function)}}." if callable(metric) else ""
+                remedy = f" Write {{{name!r}: pm.Metric(function)}}." if callable(metric) else ""
                 raise TypeError(f"'metrics' must be Metric objects. Got {kind} for {name!r} instead.{remedy}")
             if name in self.tasks:
                 raise ValueError(

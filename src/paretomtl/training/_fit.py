@@ -106,7 +106,7 @@ def fit(
         precision: of parameters and floating-point data, "float32" or "float64". On a GPU, "tf32" multiplies float32
             numbers with ten bits of mantissa, and "float32" with all, regardless of torch's own setting; "bfloat16"
             keeps float32 parameters and runs forward passes under autocast.
-        clip_norm: the largest norm of each model's update.
+        clip_norm: the largest norm of each model's gradient, after its tasks were weighed.
         compile: run the models through ``torch.compile``; a mapping is passed on to it.
         keep: "last", or "best": each model as it was at the end of its best epoch on validation. With directions that
             is the one in its own region with the lowest mean loss; if there is none, the one nearest to the region.

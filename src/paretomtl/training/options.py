@@ -123,7 +123,9 @@ RULES: Mapping[str, Rule] = {
     "device": Rule("Device: cpu or cuda; default: the GPU if there is one.", stored=str | None),
     "precision": Rule("Precision: float32, tf32, bfloat16 or float64.", _PRECISIONS, stored=str),
     "clip_norm": Rule(
-        "Largest norm of each model's update; default: no limit.", number="positive", stored=float | None
+        "Largest norm of each model's gradient; default: that of the recipe, or none.",
+        number="positive",
+        stored=float | None,
     ),
     "compile": Rule("Run the models through torch.compile.", stored=bool),
     "keep": Rule("Epoch whose models are kept: last, or best on validation.", ("last", "best"), stored=str),
@@ -152,7 +154,7 @@ RULES: Mapping[str, Rule] = {
         number="count",
         stored=int | None,
     ),
-    "accumulate": Rule("Micro-batches per batch; more of them need less memory.", number="count", stored=int),
+    "accumulate": Rule("Micro-batches per step: parts of a batch, or batches of a DataLoader.", number="count", stored=int),
     "distributed": Rule("Processes that share each batch; default: all that torchrun started."),
     "executor": Rule("Where shards of the run are trained; default: here, as one."),
     "out": Rule("Folder of the run; default: none, and nothing is stored."),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -105,7 +106,7 @@ def test_validation_decides_where_there_is_one() -> None:
             "one of direction, importance, knee, max_regret, best must be given, with bounds or without. Got none",
         ),
         ({"knee": True, "direction": [1, 1]}, r"with bounds or without. Got \['direction', 'knee'\]"),
-        ({"at_most": {"a": 1.0}}, r"with bounds or without. Got \['bounds'\]"),
+        ({"at_most": {"a": 1.0}}, "Got bounds alone, which several models may satisfy instead: write best="),
         ({"knee": True, "best": "a", "at_most": {"a": 1.0}}, r"Got \['knee', 'bounds', 'best'\]"),
         ({"direction": [1.0]}, r"'direction' must be 2 numbers, not negative and not all zero. Got \[1.0\]"),
         ({"importance": [0, 0]}, "'importance' must be 2 numbers"),
@@ -117,6 +118,20 @@ def test_validation_decides_where_there_is_one() -> None:
 def test_bad_questions_are_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         front_of(CONVEX).select(**options)
+
+
+def test_a_loss_is_hardly_ever_meant_to_be_large() -> None:
+    plain = front_of(CONVEX)
+    metrics = {"train": {"a accuracy": plain.losses["train"][:, 0]}}
+    accurate = replace(plain, metrics=metrics, better={"a accuracy": "higher"})
+    with pytest.warns(
+        UserWarning, match="'at_least' bounds the loss of 'a' from below.* Its metrics are 'a accuracy';"
+    ):
+        accurate.select(at_least={"a": 0.1}, best="b")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        accurate.select(at_least={"a accuracy": 0.1, "loss:a": 0.1}, best="b")
+        accurate.select(at_least={"a": 0.1}, at_most={"a": 10.0}, best="b")
 
 
 def test_the_best_of_one_name_needs_no_bounds() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -31,6 +33,39 @@ class Empty(nn.Module):
 
 def lbfgs(parameters: Any) -> torch.optim.Optimizer:
     return torch.optim.LBFGS([p for _, p in parameters])
+
+
+def test_clipping_is_part_of_a_recipe() -> None:
+    """As epochs and optimizer are; an option of the run comes before it."""
+    made = replace(pm.problems.quadratic(), recipe=pm.Recipe(epochs=3, clip_norm=1e-3))
+    settings: dict[str, Any] = {"optimizer": sgd, "device": "cpu", "progress": "quiet"}
+    clipped, free = pm.fit(made, "linear", 2, **settings), pm.fit(made, "linear", 2, clip_norm=1e9, **settings)
+    same = pm.fit(pm.problems.quadratic(), "linear", 2, epochs=3, clip_norm=1e-3, **settings)
+    assert torch.equal(clipped.losses["train"], same.losses["train"])
+    assert not torch.equal(clipped.losses["train"], free.losses["train"])
+    assert "clip_norm=0.001" in str(made)
+    with pytest.raises(ValueError, match="'clip_norm' must be positive"):
+        pm.fit(replace(made, recipe=pm.Recipe(epochs=3, clip_norm=-1.0)), "linear", 2, **settings)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "told"),
+    [
+        (lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=500), "OneCycleLR"),
+        (lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 500), "CosineAnnealingLR"),
+        (lambda o, total: torch.optim.lr_scheduler.CosineAnnealingLR(o, total), None),
+        (lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 7), None),
+        (lambda o: torch.optim.lr_scheduler.StepLR(o, 500), None),
+    ],
+)
+@pytest.mark.parametrize("schedule", ["epoch", "step"])
+def test_a_schedule_of_steps_that_moves_once_an_epoch_is_named(scheduler: Any, told: str | None, schedule: str) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit("linear", 2, epochs=4, scheduler=scheduler, schedule=schedule)
+    found = [str(each.message) for each in caught if "of 500 steps, and takes 4, one an epoch" in str(each.message)]
+    assert len(found) == (told is not None and schedule == "epoch")
+    assert all(f"{told}(optimizer, ..., total)" in text for text in found)
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,7 @@ def compare(
         "--optimizer": optimizer,
         "--learning-rate": learning_rate,
         "--weight-decay": weight_decay,
+        "--clip-norm": clip_norm,
     }
     words = [problem, *_with(settings), *given_options(given)]
     best = _typed(next((each.method for each in table if not each.ideal), None), names)

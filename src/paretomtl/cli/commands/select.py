@@ -250,7 +250,7 @@ def _named_problem(run: Path) -> tuple[str, str]:
         return "", ""
     words = ["--problem", name := relative_name(options.problem)]
     words += [word for setting in options.with_ for word in ("--with", setting)]
-    return (f" {shlex.join(words)}", f"; runs {name}") if all(map(str.isprintable, words)) else ("", "")
+    return (f" {shlex.join(words)}", f"; imports {name}") if all(map(str.isprintable, words)) else ("", "")
 
 
 def _print_values(console: Console, front: Front, shown: dict[str, dict[str, dict[str, float | None]]]) -> None:

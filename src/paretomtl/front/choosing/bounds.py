@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -58,7 +59,23 @@ def bounds_of(
         for other in limits:
             if one.name == other.name and one.at_least and not other.at_least and one.limit > other.limit:
                 raise ValueError(f"bounds must leave room between them. Got {one} and {other}.")
+    above = {bound.name for bound in limits if not bound.at_least}
+    for name in at_least or {}:
+        if name in table.tasks and name not in above:
+            _warn_of_large_losses(table, name)
     return limits
+
+
+def _warn_of_large_losses(table: CandidateTable, task: str) -> None:
+    """Warn of a task that is asked for losses of some size at least: a metric of it was probably meant."""
+    metrics = [repr(name) for name in table.metrics if name.startswith(f"{task} ")]
+    if not metrics:
+        return
+    warnings.warn(
+        f"'at_least' bounds the loss of {task!r} from below, where less is better. Its metrics are "
+        f"{', '.join(metrics)}; write 'loss:{task}' if the loss is meant.",
+        stacklevel=5,
+    )
 
 
 def bounded_table(table: CandidateTable, bounds: Sequence[Bound]) -> CandidateTable | Choice:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from torch.utils.data import DataLoader
+
 from paretomtl._support.version import made_by
 from paretomtl.engine.history import EpochHistory
 from paretomtl.front import Front
@@ -90,6 +92,9 @@ def _options_in_words(settings: Settings, shared: int | None) -> Iterator[str]:
     """What was done to all models, apart from the method."""
     if settings.budget is not None:
         yield settings.budget.plan
+    accumulated = settings.shares.accumulate
+    if accumulated > 1 and isinstance(settings.problem.train, DataLoader):
+        yield f"a step took {accumulated} batches of the DataLoader (accumulate={accumulated})"
     if shared is not None:
         steps = "step was" if shared == 1 else f"{shared:,} steps were"
         yield f"the first {steps} shared: one model with equal weights"

@@ -20,6 +20,7 @@ from paretomtl.runs.checkpoint_file import explain_mismatch
 from paretomtl.runs.folder import CONFIG, RunFolder
 from paretomtl.training.preflight.checks import check_problem, first_batch
 from paretomtl.training.preflight.loss_units import initial_state, measure_first_losses, warn_of_units
+from paretomtl.training.preflight.schedules import warn_of_schedule
 from paretomtl.training.progress.callbacks import Callback
 from paretomtl.training.run.checkpoint import Checkpoints
 from paretomtl.training.run.execution import Execution
@@ -89,6 +90,8 @@ def start_run(
         groups = choice.groups(plan, modules, state)
     else:
         groups = choice.groups(shared.plan, modules[:: len(settings.subproblems)], shared.state)
+    if stored is None and processes.is_main:
+        warn_of_schedule(settings, groups[0].scheduler)
     reference = None if settings.start is None else settings.start.reference
     history = EpochHistory(len(modules), len(problem.tasks), settings.device, reference)
     models = Execution(settings, splits, plan, choice, groups, history, losses, shared)

@@ -173,7 +173,8 @@ def make_settings(problem: Problem, options: TrainingOptions, seeds: Sequence[in
             "(--epochs 30), or give the problem recipe=Recipe(epochs=30)."
         )
     batch_size = recipe.batch_size if options.batch_size is None else options.batch_size
-    options = check_options(replace(options, epochs=epochs, batch_size=batch_size))
+    clip_norm = recipe.clip_norm if options.clip_norm is None else options.clip_norm
+    options = check_options(replace(options, epochs=epochs, batch_size=batch_size, clip_norm=clip_norm))
     assert options.epochs is not None
     assert options.batch_size is not None
     seeds = check_seeds([options.seed] if seeds is None else seeds)
@@ -230,6 +231,6 @@ def _checked_scheduler(made: Any, total: int) -> Any:
     if most < total:
         raise ValueError(
             f"'scheduler' must have room for the {total} times that it is going to step. Got OneCycleLR with "
-            f"total_steps={most} instead: write lambda optimizer, total: OneCycleLR(optimizer, 0.1, total)."
+            f"total_steps={most} instead: write lambda optimizer, total: OneCycleLR(optimizer, MAX_LR, total)."
         )
     return made

@@ -164,6 +164,9 @@ def test_the_proposal_and_the_figure_go_where_they_are_asked_for(here: Path) -> 
         ["run", "quadratic", "--proposal", "a/b.json"],
     ]
     assert Proposal.load("a/b.json").problem == "quadratic"
+    assert "\nFigure: a/b.svg\n" in text
+    assert "# train a front of 5 models\n" in text
+    assert "# train 5 models along the proposed preferences\n" in text
     assert (here / "a" / "b.svg").stat().st_size > 5000
 
 
@@ -231,6 +234,52 @@ def test_models_come_first_where_joint_training_is_worse(
     words = next_commands(text)
     assert [each[0] for each in words] == [first, *({"run", "diagnose"} - {first})]
     assert "# diagnose again, in about 90 s" in text
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    """Let the command find this in place of a diagnosis that takes time."""
+    measured = pm.diagnose(pm.problems.quadratic(), epochs=3, seeds=3, device="cpu")
+    losses = torch.tensor([[1.0, 1.3]]).double() + 1e-4 * torch.arange(3.0).double()[:, None]
+    cosines = torch.full((3, 3, 2, 2), 0.5).double()
+    given: dict[str, Any] = {"joint": losses, "alone": torch.ones(3, 2).double(), "cosines_by_seed": cosines}
+    given |= dict.fromkeys(("first", "last", "norms", "learnt"), torch.ones(2).double())
+    found = dataclasses.replace(measured, **{**given, "cosines": cosines.mean(0), "ends": None, "planned": 3} | changes)
+    monkeypatch.setattr("paretomtl.diagnosis.diagnose", lambda *_, **__: found)
+
+
+def test_scaled_losses_are_the_next_step_where_they_keep_a_front_away(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = torch.tensor([18.0, 1.0]).double()
+    drawn(monkeypatch, first=sizes, last=sizes)
+    text = call("diagnose", "quadratic", "--set", "scale=1,2")
+    assert "Verdict: gap-only" in text
+    assert next_commands(text) == [
+        ["diagnose", "quadratic", "--set", "scale=auto", "--seeds", "3", "--epochs", "3"],
+    ]
+
+
+@pytest.mark.parametrize("setting", [None, "scale=1,10"])
+def test_a_front_is_trained_with_the_scale_of_the_diagnosis(
+    setting: str | None, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn(monkeypatch)
+    given = [] if setting is None else ["--set", setting]
+    text = call("diagnose", "quadratic", *given)
+    assert "Verdict: front" in text
+    plain, proposed = next_commands(text)
+    assert plain[:-2] == ["run", "quadratic", *given]
+    assert "--set" not in proposed, "the proposal has the scale"
+    assert "# train the proposed front of 5 models" in text
+
+
+def test_a_loss_that_begins_at_its_best_is_left_as_it_is(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small: dict[str, Any] = {"first": torch.tensor([1.0, 0.001]).double(), "last": torch.tensor([1.0, 0.01]).double()}
+    drawn(monkeypatch, **small)
+    text = call("diagnose", "quadratic")
+    assert next_command(text)[:4] == ["run", "quadratic", "--set", "scale=None"]
+    given = call("diagnose", "quadratic", "--set", "scale=1,10")
+    assert next_command(given)[:4] == ["run", "quadratic", "--set", "scale=1,10"]
 
 
 def test_a_page_of_all_runs_leaves_proposals_out(here: Path) -> None:

@@ -202,7 +202,13 @@ def test_a_gap_that_stays_to_the_end_is_a_trade_off() -> None:
     assert "Try other weights" in lopsided.text
     scaled = told([0.2, 0.2], 20, units=(1.0, 100.0))
     assert (scaled.word, scaled.scale) == ("gap-only", "first")
-    assert "Scale the losses first" in scaled.text
+    assert "only if losses differ by no more than a factor of 10: here losses of b are 33 times" in scaled.text
+    assert '(scale="auto", or --set scale=auto)' in scaled.text
+    assert dict(scaled.again or ()) == {"seeds": 3, "epochs": 20, "scale": "auto"}
+    assert told([0.2, 0.2], 20, units=(1.0, 1.0)).word == "front", "the same data with comparable losses"
+    early = told([0.2, 0.2], 200, units=(1.0, 100.0))
+    assert "Diagnose again with scaled losses and all 200 epochs" in early.text
+    assert dict(early.again or ()) == {"seeds": 3, "epochs": 200, "scale": "auto"}
 
 
 def test_a_task_without_gradient_is_named() -> None:

@@ -14,9 +14,10 @@ from torch import Tensor
 from paretomtl._support.argument_checks import as_whole, check_count
 from paretomtl._support.error_notes import note_kept
 from paretomtl._support.splits import ranking_split
+from paretomtl.diagnosis._measurements import usual_length
 from paretomtl.diagnosis._preferences import end_weights
 from paretomtl.diagnosis._result import Diagnosis
-from paretomtl.diagnosis._rules import weight_factors
+from paretomtl.diagnosis.units import weight_factors
 from paretomtl.front import Front
 from paretomtl.methods import Method
 from paretomtl.methods.loss_scaling import as_scale
@@ -28,10 +29,6 @@ from paretomtl.training.progress.display import ProgressStyle
 from paretomtl.training.progress.study import StudyProgress
 from paretomtl.training.progress.time_left import Tally
 from paretomtl.training.untrained import mean_untrained_losses
-
-_STEPS = 1000  # for a problem without data, whose epochs are single steps
-_EPOCHS = 5  # for a problem without a recipe
-_LEAST = 3  # epochs: after one or two, hardly any task has been learnt
 
 
 def diagnose(
@@ -191,10 +188,7 @@ def _diagnose(
 
 def usual_epochs(problem: Problem) -> int:
     """The default number of epochs."""
-    if problem.train is None:
-        return _STEPS
-    planned = problem.recipe.epochs
-    return _EPOCHS if planned is None else min(planned, max(_LEAST, round(planned / 10)))
+    return usual_length(problem.recipe.epochs, without_data=problem.train is None)
 
 
 def _factors(fronts: Sequence[Front]) -> tuple[float, ...] | None:

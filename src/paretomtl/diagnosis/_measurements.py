@@ -7,6 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+_STEPS = 1000  # for a problem without data, whose epochs are single steps
+_EPOCHS = 5  # for a problem without a recipe
+_LEAST = 3  # epochs: after one or two, hardly any task has been learnt
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Measurements:
@@ -49,6 +53,11 @@ class Measurements:
         return self.planned is not None and self.epochs >= self.planned
 
     @property
+    def longer(self) -> bool:
+        """Whether models were trained longer than a first diagnosis does."""
+        return self.epochs > usual_length(self.planned, without_data=self.without_data)
+
+    @property
     def late_cosines(self) -> Tensor:
         """For each pair, the cosines of the last third that has any, ``[m, m]``."""
         return _late(self.cosines)
@@ -69,6 +78,13 @@ class Measurements:
         """All pairs of tasks, those whose gradients agree least first."""
         m, late = len(self.tasks), self.late_cosines.nan_to_num(2.0)
         return sorted(((i, j) for i in range(m) for j in range(i + 1, m)), key=lambda pair: float(late[pair]))
+
+
+def usual_length(planned: int | None, *, without_data: bool) -> int:
+    """The epochs of a first diagnosis, from those of the recipe; steps for a problem without data."""
+    if without_data:
+        return _STEPS
+    return _EPOCHS if planned is None else min(planned, max(_LEAST, round(planned / 10)))
 
 
 def _late(cosines: Tensor) -> Tensor:

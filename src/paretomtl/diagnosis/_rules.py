@@ -8,18 +8,19 @@ from dataclasses import dataclass
 
 from paretomtl.core.preferences import usual_count
 from paretomtl.diagnosis._measurements import Measurements
-from paretomtl.diagnosis._missing_evidence import MARGIN, describe_missing, listed, pair_name
+from paretomtl.diagnosis._missing_evidence import LOOK, MARGIN, describe_missing, listed, open_gap, pair_name
 from paretomtl.diagnosis._preferences import between, even_factors
-from paretomtl.diagnosis.evidence import conflicts, task_gaps
-from paretomtl.methods.loss_scaling import UNITS_DIFFER, format_ratio, largest_ratio
+from paretomtl.diagnosis.evidence import Gap, conflicts, task_gaps
+from paretomtl.diagnosis.units import RESCALE, Units, compare_units, unit_notes
+from paretomtl.methods.loss_scaling import UNITS_DIFFER
 
 _SLOW = "Hardly learnt"
+_WEIGHTS = "Try other weights, as the models of a front do, or a larger model"
+_MORE = 'The guide "How many models" says when more pay off.'  # whoever installed the package has no folder docs
 
 ONE_MODEL = ("one-model", "helping", "conflict-only")
 """The verdicts that recommend one model with equal weights."""
 
-LARGE_LOSS = 100.0
-"""A loss that is larger at the start and at the end is probably the squared error of targets in large units."""
 LEARNT = 0.02
 """A task has not learnt if its own network lowers the loss by less than this share of the loss at the start."""
 
@@ -38,7 +39,7 @@ class Verdict:
         factors: the factors of the losses that ``directions`` refer to. Pass them in place of ``scale``, so that
             directions mean the same in every run. None if losses stay unscaled.
         notes: further remarks, a sentence each.
-        again: the arguments to diagnose again with, by name, if seeds or epochs are missing; else None.
+        again: the arguments to diagnose again with, by name, if seeds, epochs or a scale are missing; else None.
     """
 
     word: str
@@ -48,28 +49,26 @@ class Verdict:
     scale: str | None
     factors: tuple[float, ...] | None
     notes: tuple[str, ...]
-    again: tuple[tuple[str, int], ...] | None = None
+    again: tuple[tuple[str, int | str], ...] | None = None
 
 
 def judge(measured: Measurements) -> Verdict:
     """Return the verdict of the first rule that fits; rules count only significant evidence."""
-    scale, why_scale = _scaling(measured)
-    lopsided = _lopsided(measured)
+    units = compare_units(measured)
+    scale = units.scale
     gaps, pulls = task_gaps(measured), conflicts(measured)
-    worse, better, left = (
-        [i for i, gap in enumerate(gaps) if gap.word == word] for word in ("worse", "better", "open")
-    )
+    worse, better = ([i for i, gap in enumerate(gaps) if gap.word == word] for word in ("worse", "better"))
     undecided = [pull for pull in pulls if pull.there is None]
     pairs = listed([pair_name(measured, pull) for pull in pulls if pull.there])
     losing, gaining = listed([measured.tasks[i] for i in worse]), listed([measured.tasks[i] for i in better])
     losing += f" (and better in {gaining})" if worse and better else ""
     no_worse = all(gap.not_worse for gap in gaps)
     equal = "as good as" if all(gap.word == "as good" for gap in gaps) else "no worse than"
-    trade_off = measured.whole and all(gap.not_better for gap in gaps) and scale is None and not lopsided
+    trade_off = measured.whole and all(gap.not_better for gap in gaps) and units.compare
     count: int | None = None
     directions: list[tuple[float, ...]] = []
     factors: tuple[float, ...] | None = None
-    again: dict[str, int] | None = None
+    again: dict[str, int | str] | None = None
     trouble = _trouble(measured)
     if trouble:
         word, text = "unclear", " ".join(trouble)
@@ -86,12 +85,12 @@ def judge(measured: Measurements) -> Verdict:
         )
         if len(worse) < len(measured.tasks):
             text += f" Look first at preferences with a small loss of {listed([measured.tasks[i] for i in worse])}."
-    elif worse and not undecided and not (measured.whole and left):
+    elif worse and not undecided:
         word = "gap-only"
-        after, again = _after_gap(measured, scaled=scale is not None, lopsided=bool(lopsided))
+        after, again = _after_gap(measured, gaps, units)
         text = (
-            f"Joint training is worse than separate networks in {losing}, but gradients hardly conflict so far: the "
-            f"cause may not be a trade-off. {after}"
+            f"Joint training is worse than separate networks in {losing}, but gradients hardly conflict"
+            f"{'' if measured.whole else ' so far'}: the cause may not be a trade-off. {after}"
         )
     elif better and no_worse:
         word = "helping"
@@ -114,47 +113,15 @@ def judge(measured: Measurements) -> Verdict:
         )
     else:
         word = "cannot-tell-yet"
-        text, again = describe_missing(measured, gaps, pulls)
+        # After all epochs, and with losses that differ, no number of seeds would make a trade-off of a gap.
+        rescaled = _after_gap(measured, gaps, units) if worse and measured.whole and scale is not None else None
+        text, again = describe_missing(measured, gaps, pulls, rescaled)
     if word in ONE_MODEL and measured.planned is not None and not measured.whole:
         again = {"seeds": len(measured.seeds), "epochs": measured.planned}
         text += f" That is after {measured.epochs} of {measured.planned} epochs: to be sure, diagnose again with all."
-    how = [] if scale is None else [f"{why_scale} {_how_to_scale(scale, factors)}"]
-    if scale is None and measured.factors is not None:
-        how = [f"Gradients, weights and directions are those of losses times {_written(measured.factors)}."]
-    notes = [*how, *([lopsided] if lopsided else [])]
+    notes = unit_notes(measured, units, factors)
     asked = None if again is None else tuple(again.items())
     return Verdict(word, text, count, tuple(directions), scale, factors, tuple(notes), asked)
-
-
-def _scaling(measured: Measurements) -> tuple[str | None, str]:
-    """The scale to use, and the reason; None for no scaling."""
-    large, small, ratio = largest_ratio(
-        [(measured.units * losses.abs()).tolist() for losses in (measured.first, measured.last)]
-    )
-    if ratio > UNITS_DIFFER:
-        by = "" if measured.factors is None else f" by other factors than {_written(measured.factors)}"
-        raw = min(float(measured.first[large]), float(measured.last[large])) > LARGE_LOSS
-        advice = (
-            f" If the targets of {measured.tasks[large]} are in large units, standardise them first (subtract their "
-            "mean, divide by their deviation): factors change weights, but not how far outputs must go."
-        )
-        return "first", (
-            f"Scale the losses{by}: that of {measured.tasks[large]} is {format_ratio(ratio)} times that of "
-            f"{measured.tasks[small]}, at the start and at the end.{advice if raw else ''}"
-        )
-    return None, ""
-
-
-def _lopsided(measured: Measurements) -> str:
-    """A note if losses are of similar size and gradients are not; else empty."""
-    large, small, ratio = largest_ratio([(measured.units * measured.norms).tolist()])
-    if ratio <= UNITS_DIFFER or _scaling(measured)[0] is not None:
-        return ""
-    return (
-        f"Gradients of {measured.tasks[large]} are {format_ratio(ratio)} times as long as those of "
-        f"{measured.tasks[small]}: equal weights train mostly the former. Pareto MTL needs no scale for that, because "
-        "its step gives short gradients more weight."
-    )
 
 
 def _trouble(measured: Measurements) -> list[str]:
@@ -196,20 +163,6 @@ def _trouble(measured: Measurements) -> list[str]:
     return reasons
 
 
-def weight_factors(measured: Measurements) -> tuple[float, ...]:
-    """Factors of the losses with which weights near the ends of the front mean the same for all tasks.
-
-    If only gradients differ, a factor is one over their norm. If losses need scaling, it is one over the geometric mean
-    of two sizes: the loss after joint training, and the loss that a separate network removes. The first is too large if
-    another task dominated training, the second if the loss starts far off.
-    """
-    if _lopsided(measured):
-        return even_factors(measured.norms.tolist())
-    if _scaling(measured)[0] is None:
-        return (1.0,) * len(measured.tasks) if measured.factors is None else measured.factors
-    return even_factors((measured.last.abs() * measured.learnt * measured.first.abs()).sqrt().tolist())
-
-
 def _proposed(
     measured: Measurements, scale: str | None, count: int
 ) -> tuple[list[tuple[float, ...]], tuple[float, ...] | None]:
@@ -230,7 +183,7 @@ def _proposed(
 def _which(directions: Sequence[tuple[float, ...]], count: int, *, scaled: bool) -> str:
     """Say which preferences to begin with, and why."""
     if not directions:
-        return f"Begin with {count} preferences, spread evenly; docs/guides/how-many.md says when more pay off."
+        return f"Begin with {count} preferences, spread evenly. {_MORE}"
     losses = "scaled losses" if scaled else "losses"
     first, last = (f"({', '.join(f'{value:.2g}' for value in row)})" for row in (directions[0], directions[-1]))
     if len(directions) == 1:
@@ -238,31 +191,40 @@ def _which(directions: Sequence[tuple[float, ...]], count: int, *, scaled: bool)
     if len(directions[0]) > 2:
         return (
             f"Begin with {count} preferences between the ratios of {losses} that models reached near the ends of the "
-            "front; no model reached ratios beyond these. docs/guides/how-many.md says when more pay off."
+            f"front; no model reached ratios beyond these. {_MORE}"
         )
     return (
         f"Begin with {count} preferences from {first} to {last}, the ratios of {losses} that models reached near the "
-        "ends of the front; no model reached ratios beyond these. docs/guides/how-many.md says when more pay off."
+        f"ends of the front; no model reached ratios beyond these. {_MORE}"
     )
 
 
-def _after_gap(measured: Measurements, *, scaled: bool, lopsided: bool) -> tuple[str, dict[str, int] | None]:
+def _after_gap(measured: Measurements, gaps: Sequence[Gap], units: Units) -> tuple[str, dict[str, int | str] | None]:
     """Say what to do about a gap without conflict, and return the arguments to diagnose again with."""
-    if scaled:
-        return "Scale the losses first, and diagnose again.", None
-    if measured.whole or lopsided:
-        return "Try other weights, or a larger model.", None
-    long = "as many epochs as you are going to train" if measured.planned is None else f"all {measured.planned} epochs"
-    text = f"Diagnose again with {long}: a gap that stays, and that no other task gains from, is a trade-off."
-    return text, None if measured.planned is None else {"seeds": len(measured.seeds), "epochs": measured.planned}
-
-
-def _how_to_scale(scale: str, factors: Sequence[float] | None) -> str:
-    if factors is None:
-        return f'The default method does that by itself; others take scale="{scale}" (--set scale={scale}).'
-    text = _written(factors)
-    return f"Preferences are for losses times {text}: use ParetoMTL(scale=({text})), or --set scale={text}."
-
-
-def _written(factors: Sequence[float]) -> str:
-    return ",".join(f"{factor:g}" for factor in factors)
+    seeds, long = len(measured.seeds), max(measured.epochs, measured.planned or 0)
+    stays = measured.whole and all(gap.not_better for gap in gaps)
+    if units.scale is not None:
+        and_long = "" if long == measured.epochs else f" and all {long} epochs"
+        why = (
+            f"A gap after all epochs is a trade-off only if losses differ by no more than a factor of "
+            f"{UNITS_DIFFER:g}: here {units.named(measured)}."
+            if stays
+            else f"The {units.named(measured)}, so that equal weights train mostly the former."
+        )
+        text = f"{why} Diagnose again with scaled losses{and_long} ({RESCALE})."
+        return text, {"seeds": seeds, "epochs": long, "scale": "auto"}
+    if units.pair is not None or units.lopsided:
+        # Neither has a scale as its remedy, and a longer run does not change what equal weights train.
+        what = f"The {units.named(measured)}" if units.pair is not None else units.lopsided.partition(":")[0]
+        return f"{what}, so that the gap may come from equal weights. {_WEIGHTS}.", None
+    if measured.whole:
+        if any(gap.word == "better" for gap in gaps):
+            return f"{_WEIGHTS}.", None
+        unsure = [i for i, gap in enumerate(gaps) if not gap.not_better]
+        return (
+            f"It is one unless joint training is better in {listed([measured.tasks[i] for i in unsure])}, which is "
+            f"open. {open_gap(measured, unsure[0], gaps[unsure[0]])} {LOOK}"
+        ), None
+    every = "as many epochs as you are going to train" if measured.planned is None else f"all {measured.planned} epochs"
+    text = f"Diagnose again with {every}: a gap that stays, and that no other task gains from, is a trade-off."
+    return text, None if measured.planned is None else {"seeds": seeds, "epochs": measured.planned}

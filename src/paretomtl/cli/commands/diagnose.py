@@ -25,7 +25,9 @@ from paretomtl.cli._proposals import check_proposal_file, proposal_path, spelled
 from paretomtl.training.options import STORED
 
 if TYPE_CHECKING:
-    from paretomtl.diagnosis import Diagnosis
+    from collections.abc import Sequence
+
+    from paretomtl.diagnosis import Diagnosis, Proposal
 
 
 @clean_errors
@@ -68,7 +70,7 @@ def diagnose(
     For each seed, it trains one model with equal weights and a network for each task; if a front is worth it, also
     models near its ends. Models are not stored. The proposal is: run takes it by name.
     """
-    from paretomtl.cli._lookup import find_optimizer, find_problem, method_settings, name_on_disk
+    from paretomtl.cli._lookup import find_method, find_optimizer, find_problem, method_settings, name_on_disk
     from paretomtl.cli._next_steps import given_options, print_next, rough_time
     from paretomtl.cli._paths import check_target
     from paretomtl.diagnosis import ONE_MODEL
@@ -110,6 +112,8 @@ def diagnose(
         print_text(console, text)
     if stored is not None:
         print_text(console, f"The proposal is stored in {stored}.")
+    if plot is not None:
+        print_text(console, f"Figure: {plot}")
     settings = [word for setting in with_ or [] for word in ("--with", setting)]
     recipe: dict[str, object] = {
         "--batch-size": batch_size,
@@ -119,27 +123,57 @@ def diagnose(
     }
     long = diagnosis.epochs * (1 if made.train is None else 10)  # for a recipe without a number of epochs
     training_length = {"--epochs": long if made.recipe.epochs is None else None}
-    plain = ["run", problem, *settings, *given_options(recipe | training_length)]
+    scaling = _scaling(diagnosis, set_ or [])
+    plain = ["run", problem, *settings, *scaling, *given_options(recipe | training_length)]
+    models = find_method("auto", [], made).usual_count(len(made.tasks))  # of run without options
+    looking = (plain, f"train a front of {models} models, and look at them")
     steps = []
     if diagnosis.proposal is not None:
         taken = spelled_out(diagnosis.proposal) if stored is None else ["--proposal", name]
         proposed = ["run", problem, *settings, *taken, *given_options(recipe | training_length)]
-        steps = [(plain, "train a front"), (proposed, "train one along the proposed preferences")]
+        steps = [(plain, f"train a front of {models} models"), (proposed, _proposed(diagnosis.proposal))]
     elif (again := diagnosis.verdict.again) is not None:
-        settings += [word for setting in set_ or [] for word in ("--set", setting)]
+        arguments = dict(again)
+        scaling = ["--set", f"scale={arguments.pop('scale')}"] if "scale" in arguments else _words(set_ or [])
         recipe |= {"--split": split, "--device": device, "--precision": None if precision == "float32" else precision}
-        longer = [part for key, value in again for part in (f"--{key}", str(value))]
-        words = ["diagnose", problem, *settings, *longer, *given_options(recipe)]
-        steps = [(words, f"diagnose again, in about {rough_time(_seconds_of(diagnosis, **dict(again)))}")]
+        longer = [part for key, value in arguments.items() for part in (f"--{key}", str(value))]
+        words = ["diagnose", problem, *settings, *scaling, *longer, *given_options(recipe)]
+        seconds = _seconds_of(diagnosis, int(arguments["seeds"]), int(arguments["epochs"]))
+        steps = [(words, f"diagnose again, in about {rough_time(seconds)}")]
     elif diagnosis.verdict.word in ONE_MODEL:
         one = ["--method", "linear", "--preferences", "1"]
-        words = ["run", problem, *settings, *one, *given_options(recipe | training_length)]
+        words = ["run", problem, *settings, *one, *_words(set_ or []), *given_options(recipe | training_length)]
         steps = [(words, "train one model with equal weights")]
+    if diagnosis.verdict.word == "gap-only" and not steps:
+        steps = [looking]
     if diagnosis.verdict.word == "cannot-tell-yet":
-        looking = (plain, "train a few models, and look at them")
-        # Where joint training is known to cost something, models answer more than another diagnosis does.
-        steps = [looking, *steps] if any(gap.word == "worse" for gap in task_gaps(diagnosis)) else [*steps, looking]
+        # Where joint training is known to cost something, models answer more than another diagnosis of the same losses.
+        costs = any(gap.word == "worse" for gap in task_gaps(diagnosis))
+        rescaled = "scale" in dict(diagnosis.verdict.again or ())
+        steps = [looking, *steps] if costs and not rescaled else [*steps, looking]
     print_next(console, [(f"paretomtl {shlex.join(words)}", what) for words, what in steps])
+
+
+def _words(settings: Sequence[str]) -> list[str]:
+    """The words of a command that pass settings on."""
+    return [word for setting in settings for word in ("--set", setting)]
+
+
+def _scaling(diagnosis: Diagnosis, settings: Sequence[str]) -> list[str]:
+    """The words with which the default method scales losses as this diagnosis did, or leaves them alone."""
+    from paretomtl.diagnosis.units import compare_units
+
+    if not settings and compare_units(diagnosis).best is not None:
+        return ["--set", "scale=None"]  # the default method would divide that loss by its small first value
+    return _words(settings)
+
+
+def _proposed(proposal: Proposal) -> str:
+    """What a run of a proposal trains."""
+    if isinstance(proposal.preferences, int):
+        return f"train the proposed front of {proposal.preferences} models"
+    count = len(proposal.preferences)
+    return f"train {count} models along the proposed preferences" if count > 1 else "train the one proposed preference"
 
 
 def _seconds_of(diagnosis: Diagnosis, seeds: int, epochs: int) -> float:

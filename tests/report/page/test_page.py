@@ -23,10 +23,12 @@ from _helpers.fronts import front_of
 from _helpers.pages import page_front, payload_in
 from paretomtl.cli._app import app
 from paretomtl.report import write_page
-from paretomtl.report.page import page_text, payload_of, read_views, view_of
+from paretomtl.report.page import Watched, page_text, payload_of, read_views, view_of
 from paretomtl.report.page._page import names_of, pack
+from paretomtl.report.page.hypervolume_curve import hypervolume_curve
 from paretomtl.report.page.view import history_of, rounded, thinned
 
+ROWS = [[0.1, 0.9], [0.3, 0.4], [0.8, 0.2]]
 HOSTILE = "</script><script>alert(1)</script><!--\u2028\u2029]]>&lt;"
 
 
@@ -177,6 +179,58 @@ def test_hypervolumes_of_one_page_compare(tmp_path: Path) -> None:
     runs = payload_in(path.read_text(encoding="utf-8"))["runs"]
     assert [run["reference"] for run in runs] == [[4, 3]] * 2
     assert runs[0]["hypervolume"] == runs[1]["hypervolume"]
+    curve = rounded(hypervolume_curve(fronts[0].history["val"], (4.0, 3.0)), 4)
+    assert [run["history"]["hypervolume"] for run in runs] == [curve] * 2
+
+
+def test_a_run_without_a_reference_is_measured_at_that_of_the_others(tmp_path: Path) -> None:
+    """It used to have no hypervolume, so that a worse run was recommended."""
+    worse = dataclasses.replace(page_front(5, 2, shift=0.2), reference=(1.5, 1.4))
+    better = dataclasses.replace(page_front(5, 2, method="mgda"), reference=None)
+    worse.save(tmp_path / "worse")
+    better.save(tmp_path / "better")
+    views, verdict = read_views([tmp_path / "worse", tmp_path / "better"])
+    assert [view["reference"] for view in views] == [[1.5, 1.4]] * 2
+    assert [view["own_reference"] for view in views] == [[1.5, 1.4], None]
+    for view, front in zip(views, (worse, better), strict=True):
+        for split, volume in view["hypervolume"].items():
+            assert volume == pytest.approx(front.hypervolume((1.5, 1.4), split), rel=1e-5)
+        assert view["history"]["hypervolume"] == rounded(hypervolume_curve(front.history["val"], (1.5, 1.4)), 4)
+    assert verdict.startswith("MOO-MTL has the largest hypervolume on validation, ")
+    live = json.loads(Watched([tmp_path / "worse", tmp_path / "better"]).data()[0])
+    assert live["verdict"] == verdict
+    assert [view["hypervolume"] for view in live["runs"]] == [view["hypervolume"] for view in views]
+
+
+def test_without_any_reference_hypervolumes_are_at_one_beyond_the_best_models(tmp_path: Path) -> None:
+    one, other = front_of([[0.2, 0.9], [0.9, 0.2], [7.0, 7.0]]), front_of([[0.1, 1.0], [0.8, 0.3]])
+    alone = front_of([[0.05, 40.0]], method="single-task")
+    for name, front in (("one", one), ("other", other), ("alone", alone)):
+        front.save(tmp_path / name)
+    views, verdict = read_views([tmp_path / name for name in ("one", "other", "alone")])
+    point = one.tight_reference(other)
+    assert [view["reference"] for view in views] == [rounded(point)] * 3, "separate networks do not move it"
+    for view, front in zip(views[:2], (one, other), strict=True):
+        assert view["hypervolume"]["train"] == pytest.approx(front.hypervolume(point), rel=1e-5)
+    first = max(views[:2], key=lambda view: view["hypervolume"]["train"])["name"]
+    assert verdict.startswith(f"{first} has the largest hypervolume on training, ")
+
+
+def test_runs_that_cannot_be_measured_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, rows in (("fine", ROWS), ("too", ROWS), ("lost", [[torch.nan, 1.0]]), ("far", [[3.0, 0.1]])):
+        front_of(rows, reference=None if name in ("lost", "far") else (2.0, 2.0)).save(tmp_path / name)
+    names = [tmp_path / name for name in ("fine", "lost", "far", "too")]
+    verdict = read_views(names)[1]
+    assert verdict.startswith("fine has the largest hypervolume on training, and so has too.")
+    assert verdict.endswith(" lost and far are left out: they have no hypervolume on training.")
+    views, verdict = read_views(names[1:2])
+    assert (views[0]["reference"], verdict) == (None, "")
+
+    def missing(*_: object) -> float:
+        raise ModuleNotFoundError("moocore")
+
+    monkeypatch.setattr("paretomtl.front.indicators.hypervolume", missing)
+    assert read_views(names)[1] == "No run has a hypervolume on training, so the runs are not compared."
 
 
 def test_runs_of_one_problem_are_measured_against_each_other(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from _helpers.fronts import front_of
 from _helpers.pages import page_front
 from _helpers.screen import Opened, marked, settled, text, two
 from _support.test_splits import front as ranked
-from paretomtl.report.page import payload_of, view_of
+from paretomtl.report.page import payload_of, read_views, view_of
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +68,39 @@ def test_the_run_with_the_largest_hypervolume_is_recommended(show: Opened) -> No
     assert marked(page)[0] == "worse", "what is hidden is not recommended"
 
 
+@pytest.mark.parametrize(("mine", "said"), [(0.4, "a lower loss"), (0.5, "a lower or equal loss"), (0.6, None)])
+def test_a_model_of_another_run_that_is_better_is_named(
+    show: Opened, tmp_path: Path, mine: float, said: str | None
+) -> None:
+    """The front has the larger hypervolume, but a model tuned by hand, without a reference point, beats its middle."""
+    front_of([[0.2, 0.9], [0.5, 0.5], [0.9, 0.2]], reference=(1.5, 1.5)).save(tmp_path / "front of three")
+    front_of([[0.4, mine]]).save(tmp_path / "mine")
+    views, verdict = read_views([tmp_path / "front of three", tmp_path / "mine"])
+    assert verdict.startswith("front of three has the largest hypervolume on training, ")
+    page = show(*views)
+    assert marked(page) == ("front of three", 1)
+    sentence = f" Model 0 of mine has {said} in every task on training."
+    assert text(page, "#why").endswith(sentence) == (said is not None)
+    assert "Model 0 of mine" in text(page, "#why") or said is None
+    notes = [row.locator("td").last.inner_text() for row in page.locator("#models tbody tr").all()]
+    assert notes == ["", "dominated by another run" if said else "", "", ""]
+    page.evaluate("() => change({ limits: { 'loss:a': { least: 0.45 } } })")
+    settled(page)
+    assert marked(page) == ("front of three", 1)
+    assert "mine" not in text(page, "#why"), "it is not within the limits"
+    page.evaluate("() => { change({ limits: {} }); pickModel(1, 0); }")
+    settled(page)
+    assert "front of three has" not in text(page, "#why"), "nothing is better than that one"
+
+
+def test_a_reference_that_no_run_came_with_makes_no_outliers(show: Opened, tmp_path: Path) -> None:
+    front_of([[0.2, 0.9], [0.9, 0.2], [5.0, 5.0]]).save(tmp_path / "one")
+    front_of([[0.3, 0.8]]).save(tmp_path / "two")
+    page = show(*read_views([tmp_path / "one", tmp_path / "two"])[0])
+    assert "Outliers" not in text(page, "#plane-hint")
+    assert page.locator("#plane .scatterlayer .points path").count() == 4 + 1, "each model, and a ring around one"
+
+
 def test_a_slider_stops_at_models_only(show: Opened) -> None:
     front = page_front(7, ["left", "right"])
     page = show(view_of(front, "run", "runs/run"))
@@ -108,7 +142,9 @@ def test_the_words_are_true(show: Opened) -> None:
     page = show(view_of(front, "run", "runs/run"))
     assert marked(page)[1] == 1
     assert text(page, "#headline") == "Recommended: model 1. 88.9 % a accuracy, 0.5 b loss"
-    assert text(page, "#why") == "It gives up least: 2.1 points behind the best a accuracy, 0.3 behind the best b loss."
+    assert text(page, "#why") == (
+        "By losses, it gives up least: 2.1 points behind the best a accuracy, 0.3 behind the best b loss."
+    )
     assert "Against its neighbour 0: 0.4 (44 %) better on b loss, 2.1 points worse on a accuracy." in text(
         page, "#words"
     )
@@ -123,7 +159,7 @@ def test_the_words_are_true(show: Opened) -> None:
 def test_many_tasks_are_summed_up_by_the_worst_one(show: Opened) -> None:
     page = show(view_of(page_front(25, 5), "run", "run"))
     said = text(page, "#why")
-    assert said.startswith("It gives up least: in no task is it farther than ")
+    assert said.startswith("By losses, it gives up least: in no task is it farther than ")
     assert said.endswith(" accuracy).")
     assert text(page, "#headline").count(" %") == 5
 

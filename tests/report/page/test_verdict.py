@@ -61,10 +61,22 @@ def test_nothing_to_compare() -> None:
     assert judged(("linear", 0, 1.0)) == ""
     assert judged(("linear", 0, 1.0), ("single-task", 0, 2.0)) == "", "separate networks are not a front"
     front = page_front(3, 2)
-    unknown = verdict_of([front, replace(front, method="mgda")], ["a", "b"], [{"val": None}, {"val": 1.0}])
-    assert unknown == ""
     other = verdict_of([front, replace(front, problem="other")], ["a", "b"], [{"val": 2.0}, {"val": 1.0}])
     assert other == "", "runs of different problems do not compare"
+
+
+def test_runs_without_a_hypervolume_are_named() -> None:
+    def said(*volumes: float | None) -> str:
+        fronts = [page_front(3, 2, method=method) for method in ("linear", "mgda", "epo", "pareto-mtl", "cosmos", "x")]
+        return verdict_of(fronts[: len(volumes)], list("abcdef"), [{"val": volume} for volume in volumes])
+
+    assert said(None, 1.0) == "a is left out: it has no hypervolume on validation."
+    assert said(None, None) == "No run has a hypervolume on validation, so the runs are not compared."
+    assert said(None) == "", "one run is compared with nothing"
+    both = said(1.0, None, 1.1, None)
+    assert both.startswith("epo has the largest hypervolume on validation, 10 % above Linear scalarization. ")
+    assert both.endswith(" b and d are left out: they have no hypervolume on validation.")
+    assert said(1.0, *[None] * 5).startswith("b, c, d and 2 more runs are left out")
 
 
 def test_measured_directions_are_compared_with_each_other() -> None:

@@ -19,11 +19,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import torch
+
 from paretomtl._support.files.atomic_files import check_file, write_text
 from paretomtl._support.imports.optional_packages import require, version_of
 from paretomtl._support.splits import SPLIT_WORDS
 from paretomtl.front import Front
+from paretomtl.front.indicators import finite_nondominated, tight_reference
 from paretomtl.front.union_indicators import union_numbers
+from paretomtl.methods.registry import is_separate
 from paretomtl.report.page.run_styles import run_styles
 from paretomtl.report.page.verdict import verdict_of
 from paretomtl.report.page.view import View, rounded, view_of
@@ -215,8 +219,24 @@ def room_for(fronts: Sequence[Front]) -> int:
 
 
 def common_reference(fronts: Sequence[Front]) -> list[float] | None:
-    """Return the largest reference of each task, so that hypervolumes are comparable; None if a run has none."""
-    references = [front.reference for front in fronts]
-    if any(reference is None for reference in references):
-        return None
-    return [max(values) for values in zip(*(point for point in references if point is not None), strict=True)]
+    """Return the one reference point of a page, so that its hypervolumes are comparable.
+
+    For each task it is the largest reference of the runs; runs without one are measured there, too. If no run has one,
+    it is just beyond the non-dominated models of all runs, on every split. None if no run has finite losses.
+    """
+    known = [front.reference for front in fronts if front.reference is not None]
+    if not known:
+        measured = [front for front in fronts if not is_separate(front.method)] or fronts
+        known = [tuple(point) for point in _points_beyond(measured)]
+    return [max(values) for values in zip(*known, strict=True)] if known else None
+
+
+def _points_beyond(fronts: Sequence[Front]) -> list[list[float]]:
+    """For each split with finite losses, the point just beyond the non-dominated models of all fronts."""
+    points = []
+    for split in dict.fromkeys(split for front in fronts for split in front.losses):
+        tables = [front.losses[split].double() for front in fronts if split in front.losses]
+        best = torch.cat([table[finite_nondominated(table)] for table in tables])
+        if len(best):
+            points.append(tight_reference(best))
+    return points

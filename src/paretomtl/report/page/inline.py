@@ -7,7 +7,7 @@ from pathlib import Path
 
 from paretomtl._support.files.atomic_files import check_file, write_text
 from paretomtl.front import Front
-from paretomtl.report.page._page import page_text, payload_of
+from paretomtl.report.page._page import common_reference, page_text, payload_of
 from paretomtl.report.page.verdict import verdict_of
 from paretomtl.report.page.view import view_of
 
@@ -48,6 +48,6 @@ def explore(front: Front, *, name: str = "front", height: int = 900) -> InlinePa
     """Make the page of one front; see :meth:`paretomtl.Front.explore`."""
     if type(height) is not int or height < 100:
         raise ValueError(f"'height' must be an integer of at least 100 pixels. Got {height!r} instead.")
-    view = view_of(front, name, name)
+    view = view_of(front, name, name, reference=common_reference([front]))
     verdict = verdict_of([front], [name], [view["hypervolume"]])
     return InlinePage(page_text(payload_of([view], verdict=verdict)), height)

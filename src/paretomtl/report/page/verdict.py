@@ -13,10 +13,11 @@ from paretomtl.methods.registry import is_separate, label_of
 
 
 def verdict_of(fronts: Sequence[Front], names: Sequence[str], volumes: Sequence[Mapping[str, float | None]]) -> str:
-    """One or two sentences that compare the runs of a page; empty if there is nothing to compare.
+    """A few sentences that compare the runs of a page; empty if there is nothing to compare.
 
     Hypervolumes are compared on the split that ranks, by the rule of ``compare``: two methods differ if seeds alone
     would move their means that far apart only once in twenty. Separate networks are not a front, and are left out.
+    Other runs without a hypervolume are named, so that none drops out of the comparison unnoticed.
 
     Args:
         fronts: the runs.
@@ -28,7 +29,16 @@ def verdict_of(fronts: Sequence[Front], names: Sequence[str], volumes: Sequence[
     kept = [i for i, front in enumerate(fronts) if not is_separate(front.method)]
     split = next((split for split in ("val", "train", "test") if any(split in fronts[i].losses for i in kept)), "")
     known = {i: value for i in kept if (value := volumes[i].get(split)) is not None}
-    if len(known) < 2 or len(known) < len(kept):
+    if len(kept) < 2 or not split:
+        return ""
+    if not known:
+        return f"No run has a hypervolume on {split_word(split)}, so the runs are not compared."
+    missing = [shorten(names[i], 40) for i in kept if i not in known]
+    return " ".join(filter(None, (_of_known(fronts, names, known, split), _of_missing(missing, split))))
+
+
+def _of_known(fronts: Sequence[Front], names: Sequence[str], known: Mapping[int, float], split: str) -> str:
+    if len(known) < 2:
         return ""
     methods: dict[str, list[int]] = {}
     for i in known:
@@ -38,6 +48,14 @@ def verdict_of(fronts: Sequence[Front], names: Sequence[str], volumes: Sequence[
     if len(methods) == 1:
         return _of_seeds(list(known.values()), split)
     return _of_methods({method: [known[i] for i in own] for method, own in methods.items()}, split)
+
+
+def _of_missing(names: Sequence[str], split: str) -> str:
+    if not names:
+        return ""
+    listed = names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more runs"]
+    verbs = ("is", "it has") if len(names) == 1 else ("are", "they have")
+    return f"{join_names(listed)} {verbs[0]} left out: {verbs[1]} no hypervolume on {split_word(split)}."
 
 
 def _of_runs(volumes: Mapping[int, float], names: Sequence[str], split: str) -> str:

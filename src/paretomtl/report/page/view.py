@@ -32,7 +32,7 @@ A view, with K models and m tasks; None stands for unknown values and for number
     status       [K]
     scale        [K][m], factors of the losses before regions were decided, or None
     ideal        [m], the point subtracted from the losses before that, or None
-    reference    [m], and hypervolume by split, at it; own_reference is that of the run itself
+    reference    [m], one for all runs, and hypervolume by split, at it; own_reference is that of the run itself
     union        regret, r2 and igd_plus on split, against all runs of the problem; regret is chosen_on another split;
                  None, or left out, if unknown
     history      epochs [T], losses, weights [T][K][m], val the same or None, hypervolume [T] or None

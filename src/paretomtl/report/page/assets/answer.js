@@ -40,7 +40,7 @@ function drawAnswer() {
     return;
   }
   fill("headline", headlineOf(view, i), el("span", { class: "values" }, joined(valuesOf(view, split, i))));
-  fill("why", whyOf(view, split, i));
+  fill("why", whyOf(view, split, i), rivalWords(view, split, i));
   if (isEnded(view)) fill("command", joined(commandFor(view, i).map((part) => [el("span", { class: "part" }, part)]), " "));
 }
 
@@ -61,9 +61,17 @@ function whyOf(view, split, i) {
     if (other === null || other === i) return ["It is also the recommended model", ...ofRun(view), `${limits}${on}.`];
     return [`Against the recommended model ${briefly(view, other)}`, ...ofRun(view), `${on}: `, ...joined(comparison(view, split, i, other)), "."];
   }
-  if (candidates(view, split).length > 1) return ["It gives up least", ...ofRun(view), `${limits}: `, ...givenUp(view, split, i), "."];
+  const least = taskNames(split).every(isLoss) ? "It gives up least" : "By losses, it gives up least"; // what follows may be metrics
+  if (candidates(view, split).length > 1) return [least, ...ofRun(view), `${limits}: `, ...givenUp(view, split, i), "."];
   const left = view.subproblems.filter((_, j) => isWithin(view, split, j, choices.limits)).length;
-  return left === 1 ? ["It is the only model", ...ofRun(view), `${limits}.`] : ["No other model", ...ofRun(view), `${limits} is better in any task${on}.`];
+  return left === 1 ? ["It is the only model", ...ofRun(view), `${limits}.`] : ["No other model", ...ofRun(view), `${limits} has a lower loss in any task${on}.`];
+}
+
+// A run is chosen by its hypervolume, and a model within its run: one of another run may still be better.
+function rivalWords(view, split, i) {
+  const rival = rivalsOf(view, split)[i];
+  if (!rival) return [];
+  return [` ${capital(modelWords(rival.view, rival.i))} of `, named(rival.view.name, 40), ` has a ${rival.every ? "lower" : "lower or equal"} loss in every task on ${splitName(split)}.`];
 }
 
 // How far the model is behind the best model in each task; for many tasks, in the worst one.

@@ -90,9 +90,10 @@ function render(next) {
   refresh();
 }
 
-// The reference point of all runs, which every model should beat.
+// The largest reference point that runs came with, which every model should beat. One that was only made to compare
+// runs is just beyond the best models, and says nothing about outliers.
 function commonReference({ runs, tasks }) {
-  const references = runs.map((view) => view.reference).filter((point) => point && isFinitePoint(point));
+  const references = runs.map((view) => view.own_reference).filter((point) => point && isFinitePoint(point));
   return references.length ? tasks.map((_, t) => Math.max(...references.map((point) => point[t]))) : null;
 }
 

@@ -19,7 +19,8 @@ function isLossPlane(view, x, y) {
 function standing(view, split, i) {
   if (!isFinitePoint(lossesAt(view, split, i))) return `not finite on ${splitName(split)}`;
   if (!isWithin(view, choosingSplit(), i, choices.limits)) return "outside your limits";
-  return view.nondominated[split][i] ? "" : `dominated on ${splitName(split)}`;
+  if (!view.nondominated[split][i]) return `dominated on ${splitName(split)}`;
+  return rivalsOf(view, split)[i] ? `dominated by another run on ${splitName(split)}` : "";
 }
 
 function axisTitle(name, split, room, small) {

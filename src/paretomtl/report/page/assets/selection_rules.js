@@ -202,6 +202,22 @@ function isBeaten(view, other, split) {
   return own.length > 0 && own.every((point) => rivals.some((better) => dominates(better, point)));
 }
 
+// For each model, one of another run of the problem that dominates it within the limits, in losses on a split, as
+// {view, i, every}, where every says whether it is better in every task; null if there is none.
+function rivalsOf(view, split) {
+  return remembered(view, ["rivals", split, choices.limits, payload.runs.length], () => {
+    const others = payload.runs.filter((other) => other !== view && other.problem === view.problem && other.values[split]);
+    const models = others.flatMap((other) => candidates(other, split).map((i) => ({ view: other, i, point: lossesAt(other, split, i) })));
+    return view.subproblems.map((_, i) => {
+      const own = lossesAt(view, split, i);
+      if (!isFinitePoint(own)) return null;
+      const every = models.find(({ point }) => point.every((loss, t) => loss < own[t]));
+      const found = every || models.find(({ point }) => dominates(point, own));
+      return found ? { ...found, every: Boolean(every) } : null;
+    });
+  });
+}
+
 // The command that selects the marked model by the reader's own rule, and exports it if there are weights.
 function commandFor(view, i) {
   const k = view.subproblems[i];

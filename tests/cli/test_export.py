@@ -84,6 +84,30 @@ def towers(call="positions"):
 def parts():
     return pm.Problem(Net, lambda model, batch: losses(model[3](model[2](model[0](batch["x"]))), batch["y"]),
                       ["sum", "product"], train={"x": x, "y": y}, name="toy")
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.topic, self.tag = nn.Embedding(9, 4), nn.Linear(4, 2), nn.Linear(4, 3)
+    def forward(self, input_ids, attention_mask=None, topic_labels=None, tag_labels=None):
+        hidden = self.words(input_ids)
+        weights = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        mean = (hidden * weights[..., None]).sum(1) / weights.sum(1, keepdim=True)
+        out = {"topic_logits": self.topic(mean), "tag_logits": self.tag(hidden)}
+        if topic_labels is not None:
+            out["topic_loss"] = nn.functional.cross_entropy(out["topic_logits"], topic_labels)
+        if tag_labels is not None:
+            out["tag_loss"] = nn.functional.cross_entropy(out["tag_logits"].flatten(0, 1), tag_labels.flatten())
+        return out
+
+def tagger():
+    def own_losses(model, batch):
+        out = model(**batch)
+        return {"topic": out["topic_loss"], "tag": out["tag_loss"]}
+    ids = torch.randint(9, (60, 5))
+    batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "topic_labels": ids[:, 0] % 2,
+             "tag_labels": ids % 3}
+    return pm.Problem(Tagger, own_losses, ["topic", "tag"], train=batch, name="tagger")
 """
 SAMPLES = torch.linspace(-2, 2, 28).reshape(7, 4)
 
@@ -203,6 +227,23 @@ def test_a_model_of_several_inputs_takes_any_number_of_samples(how: str, here: P
     assert torch.equal(model(*tower_inputs(how)), traced(*tower_inputs(how)))
 
 
+IDS = torch.arange(35).reshape(7, 5) % 9
+MASK = (torch.arange(5) <= torch.arange(7)[:, None]).long()
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.load:DeprecationWarning")
+def test_labels_that_only_serve_the_losses_are_no_inputs(here: Path) -> None:
+    """The mask is one, although it changes nothing in the data, where no sentence is padded."""
+    model = train("exported:tagger").model(0)
+    text = call("select", "run", "--trust", "--k", "0", "--torchscript", "model.pt")
+    assert text.endswith("Written: model.pt Inputs: input_ids, attention_mask")
+    traced = torch.jit.load("model.pt")  # type: ignore[no-untyped-call]
+    found, expected = traced(IDS, MASK), model(IDS, MASK)
+    assert set(found) == set(expected) == {"topic_logits", "tag_logits"}
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    assert not torch.equal(expected["topic_logits"], model(IDS)["topic_logits"])
+
+
 def test_files_of_another_model_in_the_same_folder_are_named(here: Path) -> None:
     train("exported:make")
     select = ("select", "run", "--trust")
@@ -221,7 +262,7 @@ def test_the_next_step_names_the_problem_that_refine_would_run(here: Path) -> No
     train("exported.py:make", "--with", "width=2.0", "--method", "linear")
     text = call("select", "run", "--k", "0")
     step = "paretomtl refine run --around 0 --problem exported.py:make --with width=2.0"
-    assert f"# train more models like it; runs exported.py:make {step}" in text
+    assert f"# train more models like it; imports exported.py:make {step}" in text
     call(*shlex.split(step)[1:], "--epochs", "1", "--progress", "quiet")
     assert len(pm.Front.load("run-around-0")) == 5
     asked = here / "run" / "asked.json"
@@ -341,6 +382,28 @@ def test_onnx_of_several_inputs_takes_any_number_of_samples(how: str, here: Path
     given = {name: (USERS if "users" in name else SAMPLES).numpy() for name in evaluator.input_names}
     (result,) = evaluator.run(None, given)
     torch.testing.assert_close(torch.from_numpy(result), model(*tower_inputs(how)))
+
+
+@pytest.mark.study
+@pytest.mark.filterwarnings("ignore")
+def test_onnx_tells_its_inputs_and_those_of_a_fixed_length(here: Path) -> None:
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxscript")
+    from onnx.reference import ReferenceEvaluator
+
+    model = train("exported:tagger").model(0)
+    heard = logging.handlers.BufferingHandler(1000)
+    logger = logging.getLogger("torch.export.dynamic_shapes")
+    logger.addHandler(heard)
+    text = call("select", "run", "--trust", "--k", "0", "--torchscript", "model.pt", "--onnx", "model.onnx")
+    logger.removeHandler(heard)
+    assert heard.buffer == [], "no word about how torch is called"
+    lines = "Written: model.pt, model.onnx Inputs: input_ids, attention_mask "
+    assert text.endswith(lines + "In model.onnx, input_ids and attention_mask have a fixed length of 5.")
+    evaluator = ReferenceEvaluator("model.onnx")
+    results = evaluator.run(None, {"input_ids": IDS.numpy(), "attention_mask": MASK.numpy()})
+    expected = model(IDS, MASK)
+    torch.testing.assert_close(list(map(torch.from_numpy, results)), list(expected.values()))
 
 
 @pytest.mark.study

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,14 @@ from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.batches.structure import map_samples
 from paretomtl.front import Front
 from paretomtl.front.storage.export import (
+    ExportedModel,
     export_onnx,
     export_torchscript,
     export_weights,
     find_other_exports,
-    inputs_of,
     weights_file,
 )
+from paretomtl.front.storage.export_inputs import export_inputs
 from paretomtl.problems import Problem
 from paretomtl.runs.checkpoint_file import FORMAT
 from paretomtl.runs.options import OPTIONS
@@ -107,6 +108,7 @@ def export(
     """Write the requested files; print their paths, and notes about them, on standard error."""
     console = text_console(stderr=True)
     written: list[Path] = []
+    programs: dict[Path, ExportedModel] = {}
     problem = None
     try:
         if source.trusted or torchscript is not None or onnx is not None:
@@ -130,21 +132,36 @@ def export(
         written += export_weights(front, k, weights, make=make, facts=facts)
     if problem is not None and (torchscript is not None or onnx is not None):
         model = front.model(k)
-        some, more = _sample_inputs(problem, model)
-        for path, write in ((torchscript, export_torchscript), (onnx, export_onnx)):
-            if path is not None:
-                for note in write(model, path, some, more):
-                    print_text(console, f"Note: {note}")
-                written.append(path)
+        with export_inputs(problem, model, _sample_batches(problem, model)) as (some, more):
+            for path, write in ((torchscript, export_torchscript), (onnx, export_onnx)):
+                if path is not None:
+                    programs[path] = write(model, path, some, more)
+                    for note in programs[path].notes:
+                        print_text(console, f"Note: {note}")
+                    written.append(path)
     print_text(console, f"Written: {', '.join(map(str, written))}")
+    for line in _describe_inputs(programs):
+        print_text(console, line)
     left = [str(path) for path in others if path not in written]
     if left:
         where = f"another model is still in {', '.join(left)}, from an earlier export"
         print_text(console, f"Note: {where}: write it again, or delete it.")
 
 
-def _sample_inputs(problem: Problem, model: torch.nn.Module) -> list[tuple[Any, ...]]:
-    """Inputs of the model for two numbers of samples, from one batch: a loader has batches of one size."""
+def _describe_inputs(programs: Mapping[Path, ExportedModel]) -> Iterator[str]:
+    """Lines with the inputs of the files: one line if all have the same."""
+    by_inputs: dict[str, list[str]] = {}
+    for path, program in programs.items():
+        by_inputs.setdefault(", ".join(program.inputs), []).append(str(path))
+    for inputs, paths in by_inputs.items():
+        yield f"Inputs: {inputs}" if len(by_inputs) == 1 else f"Inputs of {', '.join(paths)}: {inputs}"
+    for path, program in programs.items():
+        if program.fixed:
+            yield f"In {path}, {' and '.join(program.fixed)}."
+
+
+def _sample_batches(problem: Problem, model: torch.nn.Module) -> list[Any]:
+    """Two numbers of samples, from one batch: a loader has batches of one size."""
     dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
     data = make_batches("train", problem.train, batch_size=max(_SAMPLES), device=torch.device("cpu"), dtype=dtype)
     batch = next(iter(data.epoch(0, 0)))
@@ -152,4 +169,4 @@ def _sample_inputs(problem: Problem, model: torch.nn.Module) -> list[tuple[Any, 
     def resized(samples: int) -> Any:
         return map_samples(lambda tensor: tensor[torch.arange(samples) % len(tensor)], batch)
 
-    return [inputs_of(problem, model, resized(samples)) for samples in _SAMPLES]
+    return [resized(samples) for samples in _SAMPLES]

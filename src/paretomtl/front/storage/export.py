@@ -7,26 +7,28 @@ import json
 import logging
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 from paretomtl._support.files.atomic_files import check_file, read_json, write_text
 from paretomtl._support.files.safe_open import names_in
 from paretomtl._support.files.tensor_files import write_tensors
 from paretomtl._support.imports.optional_packages import require, version_of
 from paretomtl._support.tensor_json import to_lists
+from paretomtl._support.text import join_names
 from paretomtl.front._front import Front
-from paretomtl.problems import Problem
+from paretomtl.front.storage.export_inputs import WEIGHTS_ADVICE
 
 FORMAT = 1
 """The version of the card."""
 
-_WEIGHTS = "Its weights can be exported without it: --export FOLDER, or Front.state_dict(k)."
 _STEM = "model"  # of the files in a folder
 _IDENTITY = "problem", "method", "seed", "k", "losses"  # fields of a card that tell models apart
 _EXPORTED = ".safetensors", ".pt", ".onnx"
@@ -132,36 +134,22 @@ def _dtype(tensors: Mapping[str, Tensor]) -> torch.dtype:
     return next((tensor.dtype for tensor in tensors.values() if tensor.is_floating_point()), torch.float32)
 
 
-def inputs_of(problem: Problem, model: nn.Module, batch: Any) -> tuple[Any, ...]:
-    """Record the arguments with which the losses of a problem call its model on a batch, keywords in their place."""
-    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+@dataclass(frozen=True)
+class ExportedModel:
+    """What there is to say about the file of an exported model.
 
-    def note(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        calls.append((args, kwargs))
+    Attributes:
+        inputs: their names, in order.
+        fixed: what inputs have fixed sizes besides the number of samples, such as a length; for ONNX.
+        notes: warnings of the exporter.
+    """
 
-    handle = model.register_forward_pre_hook(note, with_kwargs=True)
-    try:
-        with torch.no_grad():
-            problem.run(model, batch)
-    finally:
-        handle.remove()
-    if not calls:
-        raise ValueError(
-            f"'problem' must call its model for an export. Its losses call only parts of the model. {_WEIGHTS}"
-        )
-    args, kwargs = calls[0]
-    if not args and not kwargs:
-        raise ValueError(f"'problem' must have a model with an input for an export. Its model takes none. {_WEIGHTS}")
-    bound = inspect.signature(model.forward).bind(*args, **kwargs)
-    if bound.kwargs:
-        raise ValueError(
-            f"'problem' must call its model without keywords after a gap in its parameters for an export. "
-            f"Got {sorted(bound.kwargs)}. {_WEIGHTS}"
-        )
-    return bound.args
+    inputs: list[str]
+    fixed: list[str]
+    notes: list[str]
 
 
-def export_torchscript(model: nn.Module, path: Path, inputs: tuple[Any, ...], others: tuple[Any, ...]) -> list[str]:
+def export_torchscript(model: nn.Module, path: Path, inputs: tuple[Any, ...], others: tuple[Any, ...]) -> ExportedModel:
     """Trace a model into a file that ``torch.jit.load`` reads without the model's code.
 
     Args:
@@ -171,8 +159,9 @@ def export_torchscript(model: nn.Module, path: Path, inputs: tuple[Any, ...], ot
         others: inputs with another number of samples. The traced model must match the model bit by bit on both.
 
     Returns:
-        The warnings of the tracer.
+        Its inputs, and the warnings of the tracer.
     """
+    names: list[str] = []
 
     def write(unfinished: Path) -> None:
         traced: Any = _trace(model, inputs, strict=False, check_trace=False)
@@ -180,36 +169,70 @@ def export_torchscript(model: nn.Module, path: Path, inputs: tuple[Any, ...], ot
             if not _same(model(*some), traced(*some)):
                 raise RuntimeError("the outputs of the traced model differ from those of the model")
         torch.jit.save(traced, str(unfinished))
+        names.extend(argument.name for argument in traced.forward.schema.arguments[1:])  # without self
 
     with _reasons("TorchScript") as notes:
         _replace(path, write)
-    return notes
+    return ExportedModel(names, [], notes)
 
 
-def export_onnx(model: nn.Module, path: Path, inputs: tuple[Any, ...], others: tuple[Any, ...]) -> list[str]:
+def export_onnx(model: nn.Module, path: Path, inputs: tuple[Any, ...], others: tuple[Any, ...]) -> ExportedModel:
     """Write a model as ONNX (extra ``onnx``), in one file.
 
     Sizes that differ between ``inputs`` and ``others`` are dynamic. A model that fixes one of them is refused.
 
     Returns:
-        The warnings of the exporter.
+        Its inputs, those with fixed sizes, and the warnings of the exporter.
     """
+    shapes: dict[str, list[int | None]] = {}
     for module in ("onnx", "onnxscript"):
         require(module, "onnx")
 
     def write(unfinished: Path) -> None:
-        both: Any = _AdditionalInputs()
-        both.add(inputs)
-        both.add(others)
-        shapes = both.dynamic_shapes(model, inputs)
         # The exporter takes a last dictionary for keywords, unless another one follows.
         given = (*inputs, {}) if isinstance(inputs[-1], dict) else inputs
-        program: Any = torch.onnx.export(model, given, dynamo=True, dynamic_shapes=shapes, verbose=False)
+        program: Any = torch.onnx.export(
+            model, given, dynamo=True, dynamic_shapes=_sizes(model, inputs, others), verbose=False
+        )
         program.save(str(unfinished), external_data=False)
+        for value in program.model.graph.inputs:
+            shapes[value.name] = [size if isinstance(size, int) else None for size in value.shape]
 
     with _without_torchvision(), _reasons("ONNX") as notes:
         _replace(path, write)
-    return notes
+    return ExportedModel(list(shapes), _describe_fixed(shapes), notes)
+
+
+def _sizes(model: nn.Module, inputs: tuple[Any, ...], others: tuple[Any, ...]) -> Any:
+    """Which sizes of the inputs are dynamic, for ``torch.onnx.export``."""
+    both: Any = _AdditionalInputs()
+    both.add(inputs)
+    both.add(others)
+
+    def spelled_out(value: Any, sizes: Any) -> Any:
+        """Torch itself writes None for a size that stays the same, and warns of such a None."""
+        if not isinstance(value, Tensor):
+            return sizes
+        return tuple(torch.export.Dim.STATIC if size is None else size for size in sizes)
+
+    arguments = dict(inspect.signature(model.forward).bind(*inputs).arguments)
+    return tree_map(spelled_out, arguments, both.dynamic_shapes(model, inputs))
+
+
+def _describe_fixed(shapes: Mapping[str, Sequence[int | None]]) -> list[str]:
+    """Which inputs have fixed sizes, in words; None is a size that is free, and the first one that of a batch.
+
+    Example:
+        >>> _describe_fixed({"ids": [None, 30], "mask": [None, 30], "x": [None, 3, 8, 8], "free": [None, None]})
+        ['ids and mask have a fixed length of 30', 'x has a fixed shape of 3x8x8']
+    """
+    names: dict[str, list[str]] = {}
+    for name, shape in shapes.items():
+        sizes = shape[1:] if shape and shape[0] is None else shape
+        if any(size is not None for size in sizes):
+            what = "x".join("?" if size is None else str(size) for size in sizes)
+            names.setdefault(f"a fixed {'length' if len(sizes) == 1 else 'shape'} of {what}", []).append(name)
+    return [f"{join_names(some)} {'has' if len(some) == 1 else 'have'} {what}" for what, some in names.items()]
 
 
 @contextmanager
@@ -245,7 +268,7 @@ def _reasons(kind: str) -> Iterator[list[str]]:
         reason = error.__cause__ or error  # exporters wrap the reason in advice on their own code
         first = " ".join(str(reason).split())[:_REASON].strip().rstrip(".") or "no reason given"
         what = f"the model cannot be exported as {kind}: {type(reason).__name__}"
-        raise ValueError(f"{what}: {first}. {_WEIGHTS}") from error
+        raise ValueError(f"{what}: {first}. {WEIGHTS_ADVICE}") from error
     notes += [str(each.message).splitlines()[0] for each in caught if each.category.__name__ == "TracerWarning"]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 import paretomtl as pm
 from _helpers.fronts import front_of
@@ -44,6 +44,18 @@ def accuracy(outputs: Tensor, targets: Tensor) -> Tensor:
 def in_place(outputs: Tensor, targets: Tensor) -> Tensor:
     targets /= 255
     return losses(outputs, targets)
+
+
+class Ragged(Dataset[Any]):
+    """Samples are lists of different lengths."""
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, i: int) -> Any:
+        if i >= len(self):
+            raise IndexError
+        return [0.0] * (1 + i % 2), [0.0, 0.0]
 
 
 class Once(IterableDataset[Any]):
@@ -87,6 +99,11 @@ def damaged(run: Path, old: str, new: str) -> None:
     pm.Front.load(folder)
 
 
+def of_pixels(*, bias: bool) -> pm.Problem:
+    images = torch.zeros(8, 3, 8, 8, dtype=torch.uint8)
+    return problem(model=lambda: nn.Sequential(nn.Conv2d(3, 2, 8, bias=bias), nn.Flatten()), train=(images, Y))
+
+
 TRIGGERS: dict[str, Callable[[Path], Any]] = {
     # Making a problem.
     "'model' must be a function or class that makes a module.": lambda _: problem(model=MODULE),
@@ -105,6 +122,9 @@ TRIGGERS: dict[str, Callable[[Path], Any]] = {
     "'train' must be tensors with the same first dimension, not empty.": lambda _: fit(problem(train=(X, Y[:5]))),
     "mat1 and mat2 shapes cannot be multiplied": lambda _: fit(problem(model=lambda: nn.Linear(3, 2))),
     "mat1 and mat2 must have the same dtype": lambda _: fit(problem(train=(X.long(), Y))),
+    "Input type (unsigned char) and bias type (float) should be the same": lambda _: fit(of_pixels(bias=True)),
+    "expected scalar type Byte but found Float": lambda _: fit(of_pixels(bias=False)),
+    "each element in list of batch should be of equal size": lambda _: fit(problem(train=Ragged())),
     "Target … is out of bounds": lambda _: fit(problem(losses=classes, train=(X, torch.full((8, 2), 5)))),
     "index out of range in self": lambda _: fit(
         problem(model=lambda: nn.Sequential(nn.Embedding(4, 2), nn.Flatten()), train=(torch.full((8, 1), 9), Y))

@@ -177,3 +177,12 @@ def test_what_cannot_be_filled_is_named(here: Path) -> None:
     assert "Nothing to train." in text
     assert refine("flat", "--gaps", 3)["gaps"] == []
     assert not (here / "flat-gaps").exists()
+
+
+def test_a_model_that_is_beaten_at_its_own_weights_is_named(here: Path) -> None:
+    pm.Front.from_losses(
+        [[0.0, 1.0], [1.0, 0.0]], tasks=["f1", "f2"], preferences=[[0.5, 0.5], [0.8, 0.2]], reading="importance"
+    ).save("beaten")
+    text = " ".join(call("refine", "beaten", "--gaps", 1, "--propose").split())
+    assert "0.6500 0.3500 between 0 and 1, 1.41 of the range apart" in text
+    assert "Model 1 is beaten at its own weights by model 0:" in text

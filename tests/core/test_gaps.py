@@ -98,6 +98,56 @@ def test_weights_that_cannot_separate_two_neighbours_gain_nothing() -> None:
     assert (found.gaps, found.flat, found.solutions) == ([], [(0, 1)], 2)
 
 
+def test_a_gap_of_models_that_others_beat_at_their_own_weights_is_not_flat() -> None:
+    """They do not minimise their own sums, so that these say nothing about weights in between."""
+    losses = torch.tensor([[0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
+    for one, other, beaten in ((0.2, 0.6, [(0, 1), (1, 0)]), (0.3, 0.4, [(0, 1)]), (0.6, 0.7, [(1, 0)])):
+        weights = torch.tensor([[one, 1 - one], [other, 1 - other]], dtype=torch.float64)
+        found = find_gaps(losses, 1, importances=weights)
+        (gap,) = found.gaps
+        assert (gap.ends, found.flat, found.asked, found.beaten) == ((0, 1), [], [], beaten)
+        assert math.isnan(gap.gain)
+        torch.testing.assert_close(gap.importances, weights.mean(0))
+    weights = torch.tensor([[0.9, 0.1], [0.2, 0.8]], dtype=torch.float64)
+    sound = find_gaps(losses, 1, importances=weights)
+    assert (sound.beaten, math.isnan(sound.gaps[0].gain)) == ([], False)
+
+
+def test_noise_does_not_beat_a_model_at_its_own_weights() -> None:
+    """Both are the same by the weights of the first, up to a share of their distance."""
+    losses = torch.tensor([[0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
+    for off, flat in ((0.005, True), (0.05, False)):
+        weights = torch.tensor([[0.5 - off, 0.5 + off], [0.3, 0.7]], dtype=torch.float64)
+        found = find_gaps(losses, 1, importances=weights)
+        assert (found.flat == [(0, 1)]) == flat
+        assert found.beaten == ([] if flat else [(0, 1)])
+        assert found.asked == []
+
+
+def test_a_third_model_beats_a_neighbour_too() -> None:
+    """By the weights of a and b their gap is flat, and so is that of b and c; but b is beaten by all."""
+    losses = torch.tensor([[0.0, 1.0], [0.6, 0.6], [1.0, 0.0]], dtype=torch.float64)
+    weights = torch.tensor([[0.7, 0.3], [0.5, 0.5], [0.3, 0.7]], dtype=torch.float64)
+    found = find_gaps(losses, 2, importances=weights)
+    assert len(found.gaps) == 2
+    assert {pair[0] for pair in found.beaten} <= {1}
+    assert all(math.isnan(gap.gain) for gap in found.gaps)
+
+
+def test_weights_that_were_tried_are_not_tried_again() -> None:
+    """A dominated model has the mean weights of two neighbours that are beaten, and others have all in between."""
+    losses = torch.tensor([[0.0, 1.0], [1.0, 0.0], [1.1, 1.1]], dtype=torch.float64)
+    weights = torch.tensor([[0.2, 0.8], [0.6, 0.4], [0.4, 0.6]], dtype=torch.float64)
+    (gap,) = find_gaps(losses, 1, importances=weights).gaps
+    torch.testing.assert_close(gap.importances, (2 * weights[0] + weights[1]) / 3)
+    full = torch.linspace(0.2, 0.6, 9, dtype=torch.float64)
+    rows = torch.cat([weights[:2], torch.stack([full, 1 - full], -1)])
+    found = find_gaps(torch.cat([losses[:2], losses[2:].expand(9, -1)]), 1, importances=rows)
+    assert (found.gaps, found.flat, found.asked, found.beaten) == ([], [(0, 1)], [(0, 1)], [])
+    same = find_gaps(torch.tensor([[0.0, 1.0], [0.9, 0.0]]), 1, importances=torch.tensor([[0.2, 0.8], [0.2, 0.8]]))
+    assert (same.gaps, same.asked) == ([], [(0, 1)]), "no weights lie between equal ones"
+
+
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, st.sampled_from([2, 3, 5]), st.booleans())
 def test_units_do_not_matter(seed: int, tasks: int, directed: bool) -> None:

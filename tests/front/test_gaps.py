@@ -179,6 +179,29 @@ def test_fewer_gaps_than_asked_for_are_told() -> None:
     assert "already asked for the loss ratio between them" in asked.gaps().remarks[0]
 
 
+def test_gaps_next_to_beaten_models_are_kept_and_told() -> None:
+    """By its own weights, model 1 has a larger sum than model 0, in the losses as scaled in training."""
+    front = front_of([[0.0, 10.0], [1.0, 0.0]], reading="importance", method="linear")
+    weights = torch.tensor([[0.5, 0.5], [0.8, 0.2]], dtype=torch.float64)
+    front = dataclasses.replace(front, preferences=weights, scale=torch.tensor([[1.0, 0.1]] * 2).double())
+    gaps = front.gaps()
+    assert gaps.neighbours == ((0, 1),)
+    torch.testing.assert_close(gaps.rows, torch.tensor([[0.65, 0.35]]).double())
+    assert gaps.remarks == (
+        "Model 1 is beaten at its own weights by model 0: training did not lead to where these weights are best, so "
+        "that weights between those of neighbours may still fill a gap.",
+    )
+    turned = dataclasses.replace(front, preferences=torch.tensor([[0.2, 0.8], [0.6, 0.4]]).double()).gaps()
+    assert "Model 0 is beaten at its own weights by model 1, model 1 is beaten at its" in turned.remarks[0]
+    filled = torch.cat([weights, torch.stack([t := torch.linspace(0.5, 0.8, 9).double(), 1 - t], -1)])
+    many = front_of([[0.0, 10.0], [1.0, 0.0], *[[1.1, 11.0]] * 9], reading="importance", method="linear")
+    many = dataclasses.replace(many, preferences=filled, scale=torch.tensor([[1.0, 0.1]] * 11).double())
+    assert many.gaps().remarks[0] == (
+        "None of 1 gaps are worth a model. Nothing is to be gained between models 0 and 1: models with weights between "
+        "theirs are there already."
+    )
+
+
 @pytest.mark.filterwarnings("ignore:most models lie close together")
 def test_solutions_that_clump_are_told() -> None:
     problem = pm.problems.synthetic()

@@ -16,7 +16,9 @@ from paretomtl.core.reachable import find_reachable
 
 LEAST_GAIN = 1e-3
 """Weights can gain nothing in a gap if the bound of their gain is under this share of its size."""
-_ASKED = 0.1  # a direction is nearer to one of before than this share of the angle of its gap: it was asked before
+_BEATEN = 0.01  # of the size of a gap: by less, a model is beaten at its own weights by the noise of training
+_ASKED = 0.1  # a row is nearer to one of before than this share of the angle of its gap: it was asked for before
+_PLACES = (1 / 2, 1 / 3, 2 / 3, 1 / 4, 3 / 4)  # between two weights, where others can be tried
 _LEAST_ANGLE = 1e-3  # in radians, between directions that are told apart
 _SAME = 1e-9  # points nearer to each other than this share of the ranges are one
 
@@ -30,9 +32,9 @@ class Gap(NamedTuple):
         size: the distance of both, in units of the range of each task over the front.
         near: the row of the nearest model, whose weights a model may begin with.
         middle: the losses ``[m]`` half way between both.
-        importances: ``[m]``, on the simplex: normal to the gap, between those of its ends.
+        importances: ``[m]``, on the simplex: between those of its ends, and normal to the gap where these tell how.
         gain: an upper bound of what weights can gain, in the units of ``size``: how far under the segment the weighted
-            sum may fall; NaN if it is unknown.
+            sum may fall; NaN if it is unknown, as where another model has a smaller weighted sum than one of the ends.
     """
 
     ends: tuple[int, int]
@@ -50,12 +52,16 @@ class GapSearch(NamedTuple):
         gaps: at most as many as asked for, the largest first.
         flat: the pairs of neighbours that were left out, as weights between theirs lead to one of them again, or as
             their direction was asked for before.
+        asked: those of them that were left out because their direction, or their weights, were asked for before.
+        beaten: ``(a, b)``, model b has a smaller sum than a by the weights of a. These kept a gap that would be flat.
         solutions: how many distinct models are not dominated.
         clumped: whether models with fixed weights gather at the ends, as they do on a concave front.
     """
 
     gaps: list[Gap]
     flat: list[tuple[int, int]]
+    asked: list[tuple[int, int]]
+    beaten: list[tuple[int, int]]
     solutions: int
     clumped: bool
 
@@ -121,6 +127,9 @@ def find_gaps(
     looked for, so that the answers spread. A gap is left out where nothing can be gained: with importances, if
     :func:`weights_between` bounds the gain by nearly zero; with directions, if its own was asked for before.
 
+    The bound holds for models that minimise their own weighted sums. If another model of the front has a smaller sum,
+    it says nothing: the gap stays, with weights between those of its ends that no model of the front has.
+
     Args:
         losses: ``[K, m]``, scaled as in training. Rows that are not finite, dominated or equal to others do not count.
         count: how many.
@@ -145,8 +154,12 @@ def find_gaps(
     shares = shares / shares.sum(-1, keepdim=True)
     asked = None if directions is None else directions.double().cpu()
     names, trained = list(rows), len(rows)
+    sums = shares @ (points / span).T  # of each model (columns) by the weights of each (rows)
+    ahead = sums.diagonal() - sums.amin(-1) if trained else sums.new_zeros(0)
     gaps: list[Gap] = []
     flat: list[tuple[int, int]] = []
+    repeated: list[tuple[int, int]] = []
+    beaten: dict[tuple[int, int], None] = {}  # as an ordered set
     certain = torch.ones(trained, dtype=torch.bool)  # whether a model is where its weights have led
     while len(gaps) < count:
         edges = [pair for pair in gabriel_edges(points / span) if (names[pair[0]], names[pair[1]]) not in flat]
@@ -161,11 +174,21 @@ def find_gaps(
         if not known:  # where the new model will be, and so the normal, is not known yet
             share, gain = (shares[a] + shares[b]) / 2, float("nan")
         if asked is not None:
-            worth = _is_new(middle / span, points[[a, b]] / span, asked / span)
+            again = not _is_new(middle / span, points[[a, b]] / span, asked / span)
+            worth = not again
         else:
-            worth = not known or gain > LEAST_GAIN * size
+            losing = [k for k in (a, b) if known and float(ahead[k]) > _BEATEN * size]
+            level = known and gain <= LEAST_GAIN * size
+            other = _new_between(shares[[a, b]], given * span) if losing and level else None
+            again = bool(losing) and level and other is None
+            worth = not level or other is not None
+            share = share if other is None else other
+            gain = float("nan") if losing else gain  # the bound is that of models that minimise their own sums
+            if other is not None:
+                beaten.update(dict.fromkeys((names[k], names[int(sums[k].argmin())]) for k in losing))
         if not worth:
             flat.append((names[a], names[b]))
+            repeated += flat[-1:] if again else []
             continue
         near = _nearest(middle / span, points[:trained] / span, share, shares[:trained])
         row = share / span
@@ -176,7 +199,7 @@ def find_gaps(
         if asked is not None:
             asked = torch.cat([asked, torch.nn.functional.normalize(middle.clamp_min(0.0), dim=0)[None]])
     clumped = importances is not None and asked is None and _are_clumped(losses, given)
-    return GapSearch(gaps, flat, trained, clumped)
+    return GapSearch(gaps, flat, repeated, list(beaten), trained, clumped)
 
 
 def _distinct_best(losses: Tensor) -> list[int]:
@@ -194,13 +217,19 @@ def _distinct_best(losses: Tensor) -> list[int]:
 
 
 def _is_new(middle: Tensor, ends: Tensor, asked: Tensor) -> bool:
-    """Whether the direction of a gap's middle differs from those ``[n, m]`` that were asked for before."""
+    """Whether the middle of a gap differs in its direction from the rows ``[n, m]`` that were asked for before."""
     middle, ends = middle.clamp_min(0.0), ends.clamp_min(0.0)
     if not bool(middle.any()):
         return False
     width = _angle(ends[0], ends[1]) if bool(ends.any(-1).all()) else _angle(ends[0] + ends[1], middle)
     nearest = min((_angle(middle, row) for row in asked), default=torch.inf)
     return nearest > max(_ASKED * width, _LEAST_ANGLE)
+
+
+def _new_between(ends: Tensor, given: Tensor) -> Tensor | None:
+    """Weights between two ``[2, m]`` that differ from all given ones ``[n, m]``; None if these leave no room."""
+    mixtures = [(1 - place) * ends[0] + place * ends[1] for place in _PLACES]
+    return next((row for row in mixtures if _is_new(row, ends, given)), None)
 
 
 def _nearest(middle: Tensor, points: Tensor, share: Tensor, shares: Tensor) -> int:

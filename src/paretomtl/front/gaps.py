@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic
 
@@ -18,6 +19,7 @@ from paretomtl.methods.registry import is_separate
 
 _LEAST = 0.05  # the usual smallest share of a task, for fronts whose own rows have zeros
 _BROKEN = "non-finite"
+_NAMED = 5  # pairs of models that a remark names
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Gaps(Generic[FrontT]):
         neighbours: for each gap the models at its ends; a new number counts as if its model were there already.
         begins: for each gap the model whose weights the new model begins with: the nearer of its neighbours.
         sizes: the distance of the neighbours, in units of the range of each task over the front.
-        gains: how much weights can gain at most, in the same units; NaN if it is not known.
+        gains: how much weights can gain at most, in the same units; NaN if it is not known, as where another model of
+            the front has a smaller weighted sum than a neighbour.
         asked: how many gaps were asked for.
         remarks: what to know before training, one sentence each.
     """
@@ -139,7 +142,7 @@ def front_gaps(front: FrontT, count: int, split: str | None) -> Gaps[FrontT]:
         sizes=tuple(gap.size for gap in search.gaps),
         gains=tuple(torch.nan if directed else gap.gain for gap in search.gaps),
         asked=count,
-        remarks=tuple(_remarks(front, search, count, [(number(a), number(b)) for a, b in search.flat])),
+        remarks=tuple(_remarks(search, count, number, directed=directed)),
     )
 
 
@@ -183,18 +186,32 @@ def _lifted(row: Tensor, known: Tensor | None) -> Tensor:
     return row if float(row.min()) >= least * (1.0 - 1e-9) else least + (1.0 - tasks * least) * row
 
 
-def _remarks(front: FrontData, search: GapSearch, count: int, flat: list[tuple[int, int]]) -> list[str]:
+def _remarks(search: GapSearch, count: int, number: Callable[[int], int], *, directed: bool) -> list[str]:
+    """What to know before training; ``number`` gives a model by its row."""
     found = []
     if len(search.gaps) < count:
-        pairs = ", ".join(f"{a} and {b}" for a, b in flat[:5]) + (", ..." if len(flat) > 5 else "")
-        why = (
-            "a model was already asked for the loss ratio between them"
-            if front.reading == "direction"
-            else "weights between theirs lead to one of them again"
-        )
+        again = [pair for pair in search.flat if pair in search.asked]
+        level = [pair for pair in search.flat if pair not in search.asked]
+        asked = "a model was already asked for the loss ratio between them"
+        why = [
+            f"models {_pairs(pairs, number)}: {words}"
+            for pairs, words in (
+                (level, "weights between theirs lead to one of them again"),
+                (again, asked if directed else "models with weights between theirs are there already"),
+            )
+            if pairs
+        ]
         found.append(
             f"{len(search.gaps) or 'None'} of {count} gaps {'is' if len(search.gaps) == 1 else 'are'} worth a model. "
-            f"Nothing is to be gained between models {pairs}: {why}."
+            f"Nothing is to be gained between {', nor between '.join(why)}."
+        )
+    if search.beaten:
+        pairs = [f"model {number(a)} is beaten at its own weights by model {number(b)}" for a, b in search.beaten]
+        more = ", ..." if len(pairs) > _NAMED else ""
+        said = ", ".join(pairs[:_NAMED]) + more
+        found.append(
+            f"{said[0].upper()}{said[1:]}: training did not lead to where these weights are best, so that weights "
+            "between those of neighbours may still fill a gap."
         )
     if search.clumped:
         found.append(
@@ -202,3 +219,8 @@ def _remarks(front: FrontData, search: GapSearch, count: int, flat: list[tuple[i
             "such a gap. Train with the method 'auto' or 'p-norm', which can."
         )
     return found
+
+
+def _pairs(pairs: Sequence[tuple[int, int]], number: Callable[[int], int]) -> str:
+    shown = ", ".join(f"{number(a)} and {number(b)}" for a, b in pairs[:_NAMED])
+    return f"{shown}, ..." if len(pairs) > _NAMED else shown

@@ -139,12 +139,11 @@ def test_more_weight_on_parity_makes_the_gap_smaller() -> None:
 def test_scales_from_first_values_lead_to_parity_alone() -> None:
     problem = from_splits({"train": made_up(2048, 0), "test": made_up(2048, 1)})
     options: dict[str, Any] = {"preferences": 3, "epochs": 20, "batch_size": 256, **QUIET}
-    plain, scaled = (
-        pm.fit(problem, pm.Linear(scale=scale), **options).metrics["test"]["soft parity gap"]
-        for scale in (None, "first")
-    )
-    assert plain.max() > 0.3
-    assert scaled.max() < 0.05
+    plain = pm.fit(problem, pm.Linear(), **options)
+    with pytest.warns(UserWarning, match="no task is predicted better than chance by models 1, 2.*set scale=None"):
+        scaled = pm.fit(problem, pm.Linear(scale="first"), **options)
+    assert plain.metrics["test"]["soft parity gap"].max() > 0.3
+    assert scaled.metrics["test"]["soft parity gap"].max() < 0.05
 
 
 def test_the_first_parity_loss_is_near_its_best() -> None:

@@ -72,7 +72,7 @@ def test_units_do_not_matter_on_a_concave_front(difficulty: float) -> None:
     assert front.region_hits() == 10
 
 
-@pytest.mark.filterwarnings("ignore:no task is predicted better than chance by model 4")
+@pytest.mark.filterwarnings("ignore:something is off in this front")
 def test_on_a_convex_front_auto_is_interior_linear_scalarization_to_the_bit() -> None:
     options: dict[str, Any] = {"epochs": 30, "batch_size": 16, "strategy": "sequential", **QUIET}
     auto = pm.fit(regression(), preferences=5, **options)

@@ -11,6 +11,8 @@ from torch import Tensor
 from paretomtl._support.splits import ranking_split
 from paretomtl.core import dominates
 from paretomtl.core.reachable import find_reachable
+from paretomtl.methods import Reachable
+from paretomtl.methods.fixed_weights import FixedWeights
 from paretomtl.training.results.snapshot import Snapshot
 from paretomtl.training.settings.settings import Settings
 
@@ -25,6 +27,8 @@ _LEARNT = 0.01  # below in every model, a task was not learnt
 _CHANCE = 0.02  # below, inputs of other samples predict as well
 _SAME = 1e-6  # below, a difference is rounding
 _CLEARLY = 0.01  # above, a model is better than another by more than chance
+_BEATEN = 0.05  # relative to its own weighted sum: a model is beaten by another from here on
+_RAISED = 1.5  # times the loss of the untrained model: a loss was raised
 _CLUMPED = 0.2  # below this share of an even gap: half of what a probe asks for, as luck moves single models, too
 _FEWEST_MODELS = 4  # fewer have no spread to speak of
 _NAMED = 3  # models and tasks that a line names
@@ -50,6 +54,11 @@ class Result:
             or to give up some of a task, is not a problem.
         keep: which epoch of each model was kept, "last" or "best".
         shuffled: the losses ``[K, m]`` if each sample has the inputs of another; None if that was not measured.
+        weights: what each model's losses were multiplied by and summed, ``[K, m]``; None for methods that do not
+            minimise such a sum over one front.
+        ideal: what was subtracted from the losses before, ``[m]``; None for zero.
+        train: the losses ``[K, m]`` on train; None if they are not known.
+        can_share: whether the models could have shared the start of training, and did not.
     """
 
     numbers: Sequence[int]
@@ -63,6 +72,10 @@ class Result:
     has_data: bool = True
     keep: str = "last"
     shuffled: Tensor | None = None
+    weights: Tensor | None = None
+    ideal: Tensor | None = None
+    train: Tensor | None = None
+    can_share: bool = True
 
 
 def build_results(
@@ -77,10 +90,13 @@ def build_results(
         shuffled: losses on samples with the inputs of others.
     """
     split = ranking_split(snapshot.losses)
-    count = len(settings.subproblems)
+    count, method = len(settings.subproblems), settings.method
+    # Methods outside of the library may read importances in another way than as weights of a sum.
+    sums = isinstance(method, (FixedWeights, Reachable)) and not method.separate
     results = []
     for i, rows in enumerate(settings.vectors):
         part = slice(i * count, (i + 1) * count)
+        own = rows[settings.subproblems].double()
         results.append(
             Result(
                 settings.subproblems,
@@ -88,12 +104,16 @@ def build_results(
                 split,
                 snapshot.losses[split][part].double(),
                 None if untrained is None else untrained[part].double(),
-                rows[settings.subproblems].double(),
-                settings.method.reading,
+                own,
+                method.reading,
                 snapshot.status[part],
                 settings.problem.train is not None,
                 settings.keep,
                 None if shuffled is None else shuffled[part].double(),
+                (own if snapshot.scale is None else own * snapshot.scale[part].double()) if sums else None,
+                None if snapshot.ideal is None else own.new_tensor(snapshot.ideal),
+                snapshot.losses["train"][part].double(),
+                settings.branch is None and settings.start is None,
             )
         )
     return results
@@ -103,13 +123,16 @@ def find_problems(result: Result) -> list[str]:
     """The problems of a result, a line each; the most telling first."""
     stuck = _unmoved(result)
     unlearnt = _unlearnt(result)
+    worse = [] if stuck else _worse_than_untrained(result)
+    beaten = [] if stuck or worse else _beaten(result)  # training that failed has another cause and remedy
     return [
         *stuck,
         *unlearnt,
         *([] if stuck or unlearnt else _at_chance(result)),
-        *([] if stuck else _worse_than_untrained(result)),
+        *worse,
+        *([] if stuck else _raised(result)),
         *(_same(result) or _clumped(result)),
-        *_one_for_all(result),
+        *(_one_for_all(result) or beaten),
         *_outside(result),
     ]
 
@@ -204,24 +227,37 @@ def _at_chance(result: Result) -> list[str]:
 
 def _worse_than_untrained(result: Result) -> list[str]:
     """Losses that training made worse without a gain elsewhere, in tasks that were asked for."""
+    places = _worse_for_nothing(result)
+    if result.untrained is None or not places:
+        return []
+    remedy = (
+        "a smaller learning rate" if result.keep == "best" else "a smaller learning rate, fewer epochs or keep='best'"
+    )
+    remedy += ", or preferences away from the axes" if result.reading == "direction" else ""
+    return [f"worse than untrained on {result.split}, for nothing: {_places(result, places)}. Try {remedy}."]
+
+
+def _worse_for_nothing(result: Result) -> list[tuple[int, int]]:
+    """The models and tasks, by their rows and columns, of losses that training made worse without a gain elsewhere."""
     if result.untrained is None or not result.has_data:
         return []
     worse = result.losses > result.untrained + _WORSE * result.untrained.abs() + _SAME
     if result.reading == "importance":
         worse = worse & (result.preferences > 0)
-    places = [(k, i) for k, i in worse.nonzero().tolist() if not _pays(result, result.untrained, k, i)]
-    if not places:
-        return []
-    models = [
-        f"model {result.numbers[k]} in {result.tasks[i]} ({result.losses[k, i]:.4g}, was {result.untrained[k, i]:.4g})"
-        for k, i in places[:_NAMED]
-    ]
+    return [(k, i) for k, i in worse.nonzero().tolist() if not _pays(result, result.untrained, k, i)]
+
+
+def _places(result: Result, places: Sequence[tuple[int, int]]) -> str:
+    """The first models and tasks of a list in words, with their losses and those before training."""
+    assert result.untrained is not None
+    models = [f"model {result.numbers[k]} in {_task(result, k, i)}" for k, i in places[:_NAMED]]
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
-    remedy = (
-        "a smaller learning rate" if result.keep == "best" else "a smaller learning rate, fewer epochs or keep='best'"
-    )
-    remedy += ", or preferences away from the axes" if result.reading == "direction" else ""
-    return [f"worse than untrained on {result.split}, for nothing: {', '.join(models)}{more}. Try {remedy}."]
+    return f"{', '.join(models)}{more}"
+
+
+def _task(result: Result, k: int, i: int) -> str:
+    assert result.untrained is not None
+    return f"{result.tasks[i]} ({result.losses[k, i]:.4g}, was {result.untrained[k, i]:.4g})"
 
 
 def _pays(result: Result, untrained: Tensor, k: int, i: int) -> bool:
@@ -237,6 +273,31 @@ def _pays(result: Result, untrained: Tensor, k: int, i: int) -> bool:
     given_up[:, i] = 0.0
     as_good = (given_up <= _SMALL * gained.clamp_min(0.0)).all(-1) & (result.losses[:, i] < untrained[k, i])
     return not bool(as_good.any())
+
+
+def _raised(result: Result) -> list[str]:
+    """Losses far above the untrained ones, by which models of directions come to the ratio that they were asked for."""
+    if result.reading != "direction" or result.untrained is None or not result.has_data:
+        return []
+    # A loss that begins at its best, as a fairness gap does, rises in every model.
+    learnt = (result.losses < (1.0 - _WORSE) * result.untrained).any(0)
+    high = (result.losses > _RAISED * result.untrained) & (result.untrained > _SAME) & learnt
+    said = _worse_for_nothing(result)
+    places = [(k, i) for k, i in high.nonzero().tolist() if (k, i) not in said]
+    if not places:
+        return []
+    k, i = places[0]
+    what = (
+        f"model {result.numbers[k]} pays for its ratio with a loss far above the untrained one on {result.split}: "
+        f"{_task(result, k, i)}"
+        if len(places) == 1
+        else f"models pay for their ratios with losses far above the untrained ones on {result.split}: "
+        f"{_places(result, places)}"
+    )
+    return [
+        f'{what}. Take directions that models reach (preferences="reachable:{len(result.numbers)}"), or the default '
+        "method."
+    ]
 
 
 def _same(result: Result) -> list[str]:
@@ -279,6 +340,49 @@ def _clumped(result: Result) -> list[str]:
         "times an even one. Train more models in the gaps (paretomtl refine RUN --gaps 3, or Front.gaps), or try "
         'method="p-norm", which holds models apart.'
     ]
+
+
+def _beaten(result: Result) -> list[str]:
+    """Models of fixed weights whose own weighted sums are smaller in models that were asked for other ones."""
+    if not _has_fixed_weights(result) or not result.has_data or len(result.numbers) < 3:
+        return []
+    rows = _ahead(result, result.losses).nonzero().flatten().tolist()
+    if len(rows) < max(2, len(result.numbers) / 2):
+        return []
+    ahead = f"{_models([result.numbers[k] for k in rows])} are beaten at their own importances by others"
+    if result.train is not None and 2 * int(_ahead(result, result.train)[rows].sum()) < len(rows):
+        remedy = "importances" if result.keep == "best" else "keep='best', or importances"
+        return [
+            f"{ahead} on {result.split}, but not on train: they overfit, or the tasks help each other. Try {remedy} "
+            "nearer to equal ones."
+        ]
+    share = "share the start of training (branch=0.25), " if result.can_share else ""
+    return [
+        f"{ahead} on {result.split}: they were trained too briefly or started badly. Train longer, {share}or try "
+        "another seed."
+    ]
+
+
+def _ahead(result: Result, losses: Tensor) -> Tensor:
+    """Whether another model has a clearly smaller sum by the weights of each model, ``[K]`` bool."""
+    assert result.weights is not None
+    above = losses if result.ideal is None else losses - result.ideal
+    sums = above @ result.weights.T  # of each model (rows) by the weights of each (columns)
+    if bool((sums.diagonal() <= 0).any()):  # a share of it means nothing
+        return torch.zeros(len(losses), dtype=torch.bool)
+    least = _BEATEN * sums.diagonal()
+    if result.untrained is not None:  # of losses near zero, a few percent are noise
+        begin = result.untrained if result.ideal is None else result.untrained - result.ideal
+        least = torch.maximum(least, _CLEARLY * (result.weights * begin).sum(-1).nan_to_num(nan=0.0))
+    shares = torch.nn.functional.normalize(result.preferences, dim=-1)
+    other = (shares[:, None] - shares).abs().amax(-1) > _SAME  # models of equal rows differ by their starts alone
+    return ((sums < sums.diagonal() - least) & other).any(0)
+
+
+def _has_fixed_weights(result: Result) -> bool:
+    """Whether all models that did not break were trained with the weights of their rows to the end."""
+    fixed = result.weights is not None and result.reading == "importance"
+    return fixed and set(result.status) <= {"trained", "non-finite"}
 
 
 def _one_for_all(result: Result) -> list[str]:

@@ -19,7 +19,7 @@ from paretomtl.training import Capacity, Channel, Executor, JobBatch, fit
 from paretomtl.training.preflight.loss_units import UNITS_WARNING
 from paretomtl.training.progress.study import StudyProgress
 from paretomtl.training.progress.study_listeners import is_part_of_study, quiet_elsewhere
-from paretomtl.training.results.sanity_checks import CLUMPED_WARNING
+from paretomtl.training.results.sanity_checks import BEATEN_WARNING, CLUMPED_WARNING
 from paretomtl.training.shards.ray.worker import Failure, failure
 
 
@@ -86,7 +86,8 @@ def train_whole(
     made = problem.make() if isinstance(problem, NamedProblem) else problem
     with quiet_elsewhere(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "training was stopped")  # the comparison says what is stored
-        warnings.filterwarnings("ignore", CLUMPED_WARNING)  # its table has the spread of each method
+        for remark in (CLUMPED_WARNING, f"models .*{BEATEN_WARNING}"):  # its table has the spread of each method
+            warnings.filterwarnings("ignore", remark)
         if warned:
             warnings.filterwarnings("ignore", UNITS_WARNING)
         try:

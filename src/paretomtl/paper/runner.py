@@ -23,7 +23,7 @@ from paretomtl.training.progress.display import ProgressStyle
 from paretomtl.training.progress.study import StudyProgress
 from paretomtl.training.progress.study_listeners import quiet_elsewhere
 from paretomtl.training.progress.time_left import Tally
-from paretomtl.training.results.sanity_checks import CLUMPED_WARNING
+from paretomtl.training.results.sanity_checks import BEATEN_WARNING, CLUMPED_WARNING
 
 _SHOWN = 5  # rows that a message names
 _REMEDY = "--again trains them again, and keeps the old rows in a separate file."
@@ -227,7 +227,8 @@ def train_cell(
     stamp = {"settings": cell.settings, **stamp, **environment()}
     with quiet_elsewhere(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", UNITS_WARNING)  # studies compare scaled and unscaled losses on purpose
-        warnings.filterwarnings("ignore", CLUMPED_WARNING)  # which is what some of them show
+        for remark in (CLUMPED_WARNING, f"models .*{BEATEN_WARNING}"):  # which is what some of them show
+            warnings.filterwarnings("ignore", remark)
         rows = cell.run(data, seeds)
     return [{"cell": cell.name, **row, **stamp} for row in rows], time.monotonic() - began
 

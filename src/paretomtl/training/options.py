@@ -154,7 +154,9 @@ RULES: Mapping[str, Rule] = {
         number="count",
         stored=int | None,
     ),
-    "accumulate": Rule("Micro-batches per step: parts of a batch, or batches of a DataLoader.", number="count", stored=int),
+    "accumulate": Rule(
+        "Micro-batches per step: parts of a batch, or batches of a DataLoader.", number="count", stored=int
+    ),
     "distributed": Rule("Processes that share each batch; default: all that torchrun started."),
     "executor": Rule("Where shards of the run are trained; default: here, as one."),
     "out": Rule("Folder of the run; default: none, and nothing is stored."),

@@ -117,7 +117,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             texts.append(f"{title} {mean(gains):+.4f} ± {width:.4f} ({len(gains)})")
             answers.append(answer(gains))
         if texts:
-            where = f"{question.arm} less {question.rival}"
+            where = f"{question.arm} minus {question.rival}"
             judged.append(Claim(where, question.text, "; ".join(texts), _verdict(answers, as_good=question.as_good)))
     return judged
 

@@ -35,6 +35,8 @@ _NAMED = 3  # models and tasks that a line names
 
 CLUMPED_WARNING = "most models lie close together"
 """How the remark on gaps in a front begins."""
+BEATEN_WARNING = "are beaten at their own importances by others"
+"""What the remark on models that did not minimise their own weighted sums says, after their numbers."""
 
 
 @dataclass(frozen=True)
@@ -349,7 +351,7 @@ def _beaten(result: Result) -> list[str]:
     rows = _ahead(result, result.losses).nonzero().flatten().tolist()
     if len(rows) < max(2, len(result.numbers) / 2):
         return []
-    ahead = f"{_models([result.numbers[k] for k in rows])} are beaten at their own importances by others"
+    ahead = f"{_models([result.numbers[k] for k in rows])} {BEATEN_WARNING}"
     if result.train is not None and 2 * int(_ahead(result, result.train)[rows].sum()) < len(rows):
         remedy = "importances" if result.keep == "best" else "keep='best', or importances"
         return [

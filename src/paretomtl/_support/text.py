@@ -1,4 +1,4 @@
-"""Text for messages: names cut to length, the name that was probably meant, and where two texts differ."""
+"""Text for messages: names cut to length, the name that was probably meant, where two texts differ, and numbers."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ def shorten(name: str, most: int) -> str:
         'cost in…'
     """
     return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def short_number(value: float, digits: int = 4) -> str:
+    """Write a number with some significant digits, and without an exponent below a million: losses may be in euros.
+
+    Example:
+        >>> short_number(0.123456), short_number(54461.7), short_number(9999.8), short_number(2.5e7)
+        ('0.1235', '54462', '10000', '2.5e+07')
+    """
+    return f"{value:.0f}" if 10**digits - 0.5 <= abs(value) < 1e6 else f"{value:.{digits}g}"
 
 
 def join_names(names: Sequence[str]) -> str:

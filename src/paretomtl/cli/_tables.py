@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from paretomtl._support.terminal import escaped
-from paretomtl._support.text import shorten
+from paretomtl._support.text import short_number, shorten
 from paretomtl.front import Front
 from paretomtl.front.favours import favour_words, model_favours
 from paretomtl.front.text_table import INFEASIBLE, dominated_note, groups_of, pack, status_words, was_scaled
@@ -118,7 +118,10 @@ def print_front(console: Console, front: Front, splits: Sequence[str]) -> None:
     words = status_words(front, splits[0])
     kinds = [
         [
-            [Column(name, [f"{value:.4g}" for value in values], group.split) for name, values in group.columns.items()]
+            [
+                Column(name, [short_number(value) for value in values], group.split)
+                for name, values in group.columns.items()
+            ]
             for group in groups
         ]
         for groups in groups_of(front, splits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paretomtl._support.html_table import html_table, paragraph
-from paretomtl._support.text import shorten
+from paretomtl._support.text import short_number, shorten
 from paretomtl.front._data import FrontData
 from paretomtl.front.choosing.candidates import Choice, build_table
 from paretomtl.front.choosing.selection import least_regret
@@ -41,11 +41,11 @@ def _columns(front: FrontData) -> tuple[list[list[str]], list[str]]:
         columns["favours"] = [favour_words(front.tasks, row) for row in wished]
     for split in front.shown_splits:
         for name, values in front.metrics.get(split, {}).items():
-            columns[f"{shorten(name, _LONG)}, {split}"] = [f"{value:.4g}" for value in values.tolist()]
+            columns[f"{shorten(name, _LONG)}, {split}"] = [short_number(value) for value in values.tolist()]
     for split in front.shown_splits:
         for t, task in enumerate(front.tasks):
             losses = front.losses[split][:, t].tolist()
-            columns[f"{shorten(task, _LONG)} loss, {split}"] = [f"{value:.4g}" for value in losses]
+            columns[f"{shorten(task, _LONG)} loss, {split}"] = [short_number(value) for value in losses]
     best = finite_nondominated(front.losses[front.ranking_split]).tolist()
     finite = front.losses[front.ranking_split].isfinite().all(-1).tolist()
     if not all(best):

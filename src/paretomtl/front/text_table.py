@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from paretomtl._support.splits import split_word
+from paretomtl._support.text import short_number
 from paretomtl.core import nondominated
 from paretomtl.front._data import FrontData
 from paretomtl.front.solution_labels import leading_columns, short
@@ -115,7 +116,9 @@ def front_text(front: FrontData) -> str:
         names = (f"{short(name, wide - 1):>{wide}}" for _, name, _, wide in columns)
         lines.append(lead + "".join(names) + ("  status" if number == 0 else ""))
         for i, (row, end) in enumerate(zip(rows, ends, strict=True)):
-            lines.append(row + "".join(f" {values[i]:{wide - 1}.4g}" for _, _, values, wide in columns) + end)
+            lines.append(
+                row + "".join(f" {short_number(float(values[i])):>{wide - 1}}" for _, _, values, wide in columns) + end
+            )
     if "infeasible" in front.status:
         lines.append(INFEASIBLE)
     if len(splits) > 1 and any(word.endswith(_DOMINATED) for word in status):

@@ -9,6 +9,7 @@ import typer
 
 from paretomtl._support.tensor_json import to_numbers
 from paretomtl._support.terminal import print_text, text_console
+from paretomtl._support.text import short_number
 from paretomtl.cli._errors import NOTHING_FITS, clean_errors
 from paretomtl.cli._options import FrontArgument, ProblemSettings, complete_problem, parse_numbers
 from paretomtl.cli._printing import print_json
@@ -262,7 +263,9 @@ def _print_values(console: Console, front: Front, shown: dict[str, dict[str, dic
         for parts in shown.values()
     ]
     names = list(dict.fromkeys(name for values in columns for name in values))
-    cells = [["-" if (value := values.get(name)) is None else f"{value:.4g}" for name in names] for values in columns]
+    cells = [
+        ["-" if (value := values.get(name)) is None else short_number(value) for name in names] for values in columns
+    ]
     groups = [[[Column(split, some)] for split, some in zip(shown, cells, strict=True)]]
     print_tables(console, Column("", names, text=True), [], groups)
 

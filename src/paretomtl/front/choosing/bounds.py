@@ -12,6 +12,7 @@ from torch import Tensor
 
 from paretomtl._support.argument_checks import is_number
 from paretomtl._support.tensor_json import from_numbers, to_significant
+from paretomtl._support.text import short_number
 from paretomtl.front.choosing.candidates import CandidateTable, Choice, capitalized
 
 _DIGITS = 6
@@ -109,7 +110,7 @@ def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str) -> 
     return table.choose(
         row,
         f"of {count} model{'s' if count != 1 else ''}{within} on {table.on}, it has the best {table.find(best)}, "
-        f"{float(values[row]):.4g}.",
+        f"{short_number(float(values[row]))}.",
     )
 
 
@@ -131,7 +132,7 @@ def _nearest(table: CandidateTable, bounds: Sequence[Bound], misses: Sequence[Te
     row = min(rows, key=lambda row: (float(relative[row].amax()), float(relative[row].sum())))
     missed = [(bound, float(miss[row])) for bound, miss in zip(bounds, misses, strict=True) if miss[row] > 0]
     details = " and ".join(
-        f"its {bound.name} is {float(table.column(bound.name)[0][row]):.4g}, {miss:.4g} too "
+        f"its {bound.name} is {short_number(float(table.column(bound.name)[0][row]))}, {short_number(miss)} too "
         f"{'low' if bound.at_least else 'high'}"
         for bound, miss in missed
     )

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from paretomtl._support.html_table import html_table, paragraph
 from paretomtl._support.splits import split_word
-from paretomtl._support.text import shorten, suggest_name
+from paretomtl._support.text import short_number, shorten, suggest_name
 from paretomtl.front._data import FrontData, losses_on
 from paretomtl.front.indicators import finite_nondominated
 from paretomtl.front.solution_labels import label
@@ -43,7 +43,7 @@ class Choice:
     def _repr_html_(self) -> str:
         """The reason and the values, as notebooks show them."""
         values = {**{f"{task} loss": value for task, value in self.losses.items()}, **self.metrics}
-        rows = [[shorten(name, 40), f"{value:.4g}"] for name, value in values.items()]
+        rows = [[shorten(name, 40), short_number(value)] for name, value in values.items()]
         return paragraph(self.reason) + (html_table(["", f"on {split_word(self.split)}"], rows) if rows else "")
 
 
@@ -103,7 +103,7 @@ class CandidateTable:
         if not numbers:
             return ""
         assert self.reference is not None
-        point = ", ".join(f"{value:.4g}" for value in self.reference)
+        point = ", ".join(map(short_number, self.reference))
         which = f"model{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
         return f" Beyond the reference point ({point}), and left out: {which}."
 
@@ -152,7 +152,7 @@ class CandidateTable:
     def known(self) -> str:
         """The losses of the first five rows as text, and tasks that have none."""
         rows = zip(self.names or self.subproblems, self.losses.tolist(), strict=True)
-        shown = [f"{k} ({', '.join(f'{value:.4g}' for value in row)})" for k, row in rows]
+        shown = [f"{k} ({', '.join(map(short_number, row))})" for k, row in rows]
         without = [task for task, column in zip(self.tasks, self.losses.isnan().all(0).tolist(), strict=True) if column]
         cause = f". {', '.join(without)}: NaN in every model, as on a split without labels for it" if without else ""
         return ", ".join(shown[:5]) + (", ..." if shown[5:] else "") + cause

@@ -10,6 +10,7 @@ from itertools import combinations, pairwise
 import torch
 from torch import Tensor
 
+from paretomtl._support.text import short_number
 from paretomtl.front.choosing.candidates import CandidateTable
 from paretomtl.front.task_metrics import task_metrics
 
@@ -192,14 +193,14 @@ def _is_share(values: Tensor, higher: bool) -> bool:
 def _shown(value: float, share: bool) -> str:
     if not math.isfinite(value):
         return "-"
-    return f"{100 * value:.1f} %" if share else f"{value:.4g}"
+    return f"{100 * value:.1f} %" if share else short_number(value)
 
 
 def _change(change: float, before: float, share: bool, better: bool) -> str:
     word = "better" if better else "worse"
     if share:
         return f"{abs(100 * change):.1f} points {word}"
-    return f"{abs(change):.3g}{_percent(change, before)} {word}"
+    return f"{short_number(abs(change), 3)}{_percent(change, before)} {word}"
 
 
 def _percent(change: float, before: float) -> str:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.argument_checks import as_numbers
+from paretomtl._support.text import short_number
 from paretomtl.front.choosing.candidates import CandidateTable, Choice
 from paretomtl.front.indicators import angles
 
@@ -51,11 +52,12 @@ def by_importance(table: CandidateTable, scale: Tensor | None, importance: ByTas
     rows = sorted(table.candidates(), key=lambda row: float(sums[row]))
     if not rows:
         return _nothing(table)
-    second = f"; the next is {table.label(rows[1])} with {sums[rows[1]]:.4g}" if rows[1:] else ""
+    first, *others = (short_number(float(sums[row])) for row in rows[:2])
+    second = f"; the next is {table.label(rows[1])} with {others[0]}" if others else ""
     scaled = "" if bool((factors == 1).all()) else ", scaled as in training and"
     return table.choose(
         rows[0],
-        f"the least mean of the losses on {table.on}{scaled} weighted by {_shown(share)}, {sums[rows[0]]:.4g}{second}.",
+        f"the least mean of the losses on {table.on}{scaled} weighted by {_shown(share)}, {first}{second}.",
     )
 
 

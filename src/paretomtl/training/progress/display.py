@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.splits import split_word
 from paretomtl._support.terminal import escaped, text_console
+from paretomtl._support.text import short_number
 from paretomtl.training.progress.callbacks import Callback, Report
 from paretomtl.training.progress.study_listeners import study_listeners
 
@@ -224,7 +225,7 @@ def report_panel(report: Report | None, share: float, seconds: float) -> Any:
     shown = _mean_rows(report)
     for k, row in shown[:12]:
         state = " frozen" if k in report.frozen else ""
-        table.add_row(f"{k}{state}", *[f"{value:.4g}" for value in row])
+        table.add_row(f"{k}{state}", *map(short_number, row))
     rest = [f"and {len(shown) - 12} more"] if len(shown) > 12 else []
     rest += [f"Losses are means of {len(set(report.seeds))} seeds."] if report.seeds else []
     rest += (

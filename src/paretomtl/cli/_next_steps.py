@@ -32,7 +32,7 @@ def rough_time(seconds: float) -> str:
     """Write an estimated time, rounded, in its usual unit.
 
     Example:
-        >>> rough_time(3.2), rough_time(47), rough_time(160), rough_time(9000)
+        >>> rough_time(3.2), rough_time(48), rough_time(160), rough_time(9000)
         ('5 s', '50 s', '3 min', '2.5 h')
     """
     if seconds < 100:

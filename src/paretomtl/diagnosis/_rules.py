@@ -16,7 +16,7 @@ from paretomtl.methods.loss_scaling import UNITS_DIFFER
 
 _SLOW = "Hardly learnt"
 _WEIGHTS = "Try other weights, as the models of a front do, or a larger model"
-_MORE = 'The guide "How many models" says when more pay off.'  # whoever installed the package has no folder docs
+_MORE = 'The guide "How many models" says when more pay off.'  # an installed package has no docs folder
 
 ONE_MODEL = ("one-model", "helping", "conflict-only")
 """The verdicts that recommend one model with equal weights."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from paretomtl._support.argument_checks import is_number, may_ask
 from paretomtl.core import preferences as vectors
-from paretomtl.core.reachable import CLUMPED, find_reachable
+from paretomtl.core.reachable import CLUMPED, find_reachable, lift_zeros
 from paretomtl.methods._linear import Linear
 from paretomtl.methods._p_norm import PNorm
 from paretomtl.methods._scaled_method import FACTORS, ScaledMethod
@@ -175,9 +175,12 @@ class Reachable(ScaledMethod):
         state = {**state, "found": torch.full((count,), code, device=device), "crowding": crowding}
         if reach.directions is None:
             return state
-        inner = {_INNER + name: t.to(device) for name, t in self.method.init(reach.directions).items()}
+        directions = reach.directions
+        if not bool((directions > 0).all()):  # a loss was zero so far, as that of a penalty that nothing violates
+            directions = lift_zeros(directions)
+        inner = {_INNER + name: t.to(device) for name, t in self.method.init(directions).items()}
         factors = torch.where(factors > 0, factors, 1.0) * reach.factors.to(device)
-        return {**state, **inner, "directions": reach.directions.to(device), FACTORS: factors}
+        return {**state, **inner, "directions": directions.to(device), FACTORS: factors}
 
     def directions_of(self, state: State) -> Tensor:
         on_ray = _has_ray(state) & ~self._has_fixed_weights(state)
@@ -235,8 +238,9 @@ class Reachable(ScaledMethod):
                 "front.",
             )
         if crowding == _UNKNOWN:
-            gap = f"{after}, their spread could not be compared with an even one"
-        elif crowding > _SCATTERED:
+            chosen = self._after_spread().partition(", because")[0]
+            return (f"{chosen}: {after}, the spread of the models could not be compared with an even one.",)
+        if crowding > _SCATTERED:
             gap += ", so they lie apart by chance or the probe was too short to tell"
         return (f"{self._after_spread()}: {gap}.",)
 

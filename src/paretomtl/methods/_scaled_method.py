@@ -40,7 +40,7 @@ class TakesScale(Method):
 
     @property
     def minds_units(self) -> bool:
-        usual = next((field.default for field in dataclasses.fields(self) if field.name == "scale"), None)  # type: ignore[arg-type]
+        usual = getattr(type(self), "scale", None)  # the default of the field
         return self.scale is None and usual is None  # where scaling is usual, None was asked for
 
     @property

@@ -99,6 +99,23 @@ def test_a_task_that_has_no_losses_has_no_rays() -> None:
     assert front.reading == "importance"
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", [Auto(), Reachable(PNorm())], ids=str)
+def test_a_loss_that_is_zero_all_the_time_ends_no_run(method: Any) -> None:
+    """A penalty that nothing violates: a ray may have no zero."""
+    made = regression()
+
+    def losses(outputs: Tensor, targets: Tensor) -> Tensor:
+        first, second = (outputs - targets).square().mean(0)
+        return torch.stack([first, second, torch.relu(outputs.square().mean() - 1e6)])
+
+    problem = pm.Problem(made.model, losses, ["a", "b", "limit"], train=made.train)
+    front = pm.fit(problem, method, 5, epochs=12, batch_size=16, **QUIET)
+    assert front.complete
+    assert bool((front.losses["train"][:, 2] == 0).all())
+    assert bool((front.preferences > 0).all())
+
+
 @pytest.mark.parametrize("method", [Auto(), Reachable(ParetoMTL()), Reachable(PNorm(p="strict"))], ids=str)
 @pytest.mark.parametrize("stop", [1, 2, 3, 6])
 def test_a_run_that_stops_in_its_probe_or_later_resumes_to_the_same_bits(

@@ -136,7 +136,7 @@ def _dtype(tensors: Mapping[str, Tensor]) -> torch.dtype:
 
 @dataclass(frozen=True)
 class ExportedModel:
-    """What there is to say about the file of an exported model.
+    """An exported model file: its inputs, and what the exporter warned of.
 
     Attributes:
         inputs: their names, in order.

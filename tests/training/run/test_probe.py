@@ -91,9 +91,9 @@ def test_a_task_that_has_no_losses_has_no_rays() -> None:
     """Its ratio to others would be zero, which no ray may be."""
     made = regression()
     x, y = made.train
-    none = torch.stack([y[:, 0], torch.full((len(y),), torch.nan)], -1)
-    losses = lambda outputs, targets: list((outputs - targets).square().mean(0))  # noqa: E731
-    problem = pm.Problem(made.model, losses, ["a", "b"], train=(x, none))
+    none = torch.cat([y, torch.full((len(y), 1), torch.nan)], -1)
+    losses = lambda outputs, targets: list((outputs[:, [0, 1, 1]] - targets).square().mean(0))  # noqa: E731
+    problem = pm.Problem(made.model, losses, ["a", "b", "c"], train=(x, none))
     front = pm.fit(problem, preferences=3, epochs=12, batch_size=16, **QUIET)
     assert front.decisions == ("A task had no losses in the probe, so the interior weights stayed.",)
     assert front.reading == "importance"

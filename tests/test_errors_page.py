@@ -24,7 +24,8 @@ PAGE = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(.+?)` \| (.+) \| (.+) \|$", PAGE, re.MULTILINE)
 X = torch.linspace(-1, 1, 8)[:, None]
 Y = torch.cat([X.sin(), X.cos()], 1)
-MODULE = nn.Linear(1, 2)
+MODULE, HOOKED = nn.Linear(1, 2), nn.Linear(1, 2)
+HOOKED.weight.register_hook(lambda gradient: gradient)
 FRONT = front_of([[0.5, 0.5], [0.4, 0.7]])
 GIVEN = pm.Front.from_losses([[0.5, 0.5], [0.4, 0.7]], tasks=["a", "b"])
 
@@ -136,7 +137,9 @@ TRIGGERS: dict[str, Callable[[Path], Any]] = {
         problem(losses=lambda o, t: losses(o.detach(), t))
     ),
     "'losses' must depend on the model's parameters for every task.": lambda _: fit(problem(losses=accuracy)),
-    "'model' must make a new module at each call.": lambda _: fit(problem(model=lambda: MODULE)),
+    "'model' must make new parameters at each call where gradients go through hooks.": lambda _: fit(
+        problem(model=lambda: HOOKED)
+    ),
     "'model' must have parameters to train.": lambda _: fit(problem(model=nn.Identity)),
     "'model' must make a module in train mode.": lambda _: fit(problem(model=lambda: nn.Linear(1, 2).eval())),
     "'model' and 'losses' must not change a batch in place": lambda _: fit(problem(losses=in_place)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -149,7 +149,7 @@ class _Tally:
         for k in range(count if values else 0):
             for name, metric in self._problem.metrics.items():
                 try:
-                    with self._left_alone(), unchanged(rest, "metrics"):
+                    with unchanged(rest, "metrics"):
                         value = _one_number(measure(self._problem, metric, *self._seen_by_metrics(k, rest)))
                     values[name][k] = value
                 except Exception as error:  # a metric must not cost the models
@@ -160,26 +160,9 @@ class _Tally:
                     self.raised.add(name)
         return values
 
-    @contextlib.contextmanager
-    def _left_alone(self) -> Iterator[None]:
-        """Undo changes of a metric to a module in training, such as of its mode; stacks hand out copies."""
-        if not (self._problem.takes_model and isinstance(self._models, Single)):
-            yield
-            return
-        tensors = [*self._models.module.parameters(), *self._models.module.buffers()]
-        modes = {module: module.training for module in self._models.module.modules()}
-        before, kept = [tensor._version for tensor in tensors], self._models.copy()
-        try:
-            yield
-        finally:
-            if [tensor._version for tensor in tensors] != before:
-                self._models.restore(torch.ones_like(self._group.active), kept)
-            for module, mode in modes.items():
-                module.training = mode
-
     def _seen_by_metrics(self, k: int, rest: list[Any]) -> tuple[Any, Any]:
         if self._problem.takes_model:
-            return self._models.extract(k), rest
+            return self._models.extract(k, frozen=True), rest  # a metric may change it
         outputs = [_one_output(self._models, part, k) for part in self._outputs]
         return concatenate(outputs), concatenate(rest)
 

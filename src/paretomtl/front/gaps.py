@@ -14,7 +14,7 @@ from paretomtl.core.gaps import GapSearch, find_gaps
 from paretomtl.front._data import FrontData, losses_on
 from paretomtl.front.joining import FrontT
 from paretomtl.front.limits import MAX_SOLUTIONS
-from paretomtl.front.models import StackedModels
+from paretomtl.front.models import StackedModels, stack_rows
 from paretomtl.methods.registry import is_separate
 
 _LEAST = 0.05  # the usual smallest share of a task, for fronts whose own rows have zeros
@@ -77,7 +77,6 @@ class Gaps(Generic[FrontT]):
                 "rows from scratch, or use a front of fit()."
             )
         chosen = [front.subproblems.index(k) for k in self.begins]
-        weights = [front.models.weights(row) for row in chosen]
         return replace(
             front,
             preferences=self.preferences,
@@ -87,7 +86,7 @@ class Gaps(Generic[FrontT]):
             status=[front.status[row] for row in chosen],
             since=None,
             history={},
-            models=StackedModels({name: torch.stack([part[name] for part in weights]) for name in weights[0]}),
+            models=StackedModels(stack_rows([front.models.weights(row) for row in chosen])),
             snapshot=None,
             metrics={},
             epochs=(),

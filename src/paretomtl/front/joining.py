@@ -40,9 +40,6 @@ class JoinedModels(ModelStore):
         part, own = self._places[row]
         return part.weights(own)
 
-    def entry(self) -> dict[str, Any]:
-        return StackedModels(self.stacked()).entry()
-
 
 def row_fields(parts: Sequence[FrontData], order: Sequence[int]) -> dict[str, Any]:
     """The fields that have a row for each model, except models: those of several fronts, in one order.

@@ -11,12 +11,11 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.files.tensor_files import checksum_of
 from paretomtl._support.module_tensors import load_tensors
 
 
@@ -49,7 +48,7 @@ class ModelStore(ABC):
             raise ValueError(
                 "'problem' must be given to Front.load for models to be made. Got None; state_dict(k) has the weights."
             )
-        model = make()
+        model = copy.deepcopy(make())  # its parts may be those of other models, or of the user
         dtype = next((tensor.dtype for tensor in weights.values() if tensor.is_floating_point()), None)
         wrong = load_tensors(model if dtype is None else model.to(dtype), weights)
         if wrong:
@@ -57,20 +56,12 @@ class ModelStore(ABC):
         return model.eval()
 
     def stacked(self) -> dict[str, Tensor]:
-        """The weights of all models, stacked ``[K, ...]``, by name."""
-        rows = [self.weights(row) for row in range(len(self))]
-        shapes = [{name: tensor.shape for name, tensor in row.items()} for row in rows]
-        if any(shape != shapes[0] for shape in shapes):
-            raise ValueError("'models' must have one architecture to be stacked. Got parameters of different shapes.")
-        return {name: torch.stack([row[name] for row in rows]) for name in rows[0]} if rows else {}
+        """The weights of all models, stacked ``[K, ...]``, by name; what all have is a view of one."""
+        return stack_rows([self.weights(row) for row in range(len(self))])
 
     def tensors(self) -> Mapping[str, Tensor]:
         """The tensors in a file of this kind."""
         return self.stacked()
-
-    def entry(self) -> dict[str, Any]:
-        """The fields of this store in ``front.json``, in addition to kind, file and checksum."""
-        return {}
 
     def verify(self) -> None:
         """Read every model; raise a ValueError for one that is damaged."""
@@ -131,9 +122,22 @@ class StackedModels(ModelStore):
     def stacked(self) -> dict[str, Tensor]:
         return dict(self._parameters)
 
-    def entry(self) -> dict[str, Any]:
-        """A checksum for each model, so that one can be read and verified without the others."""
-        return {"rows": [checksum_of(self.weights(row)) for row in range(len(self))]}
+
+def stack_rows(rows: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """Weights of some models, stacked ``[K, ...]``, by name; values that all have are held once, as a view."""
+    shapes = [{name: tensor.shape for name, tensor in row.items()} for row in rows]
+    if any(shape != shapes[0] for shape in shapes):
+        raise ValueError("'models' must have one architecture to be stacked. Got parameters of different shapes.")
+    stacked: dict[str, Tensor] = {}
+    for name, first in rows[0].items() if len(rows) > 1 else ():
+        same = all(row[name] is first or torch.equal(row[name], first) for row in rows)
+        stacked[name] = first.expand(len(rows), *first.shape) if same else torch.stack([row[name] for row in rows])
+    return stacked or {name: tensor[None] for row in rows for name, tensor in row.items()}
+
+
+def is_common(stacked: Tensor) -> bool:
+    """Whether the rows of a tensor ``[K, ...]`` are one and the same memory."""
+    return len(stacked) > 1 and stacked.stride(0) == 0
 
 
 class SeparateModules(ModelStore):

@@ -43,16 +43,15 @@ class Start:
         """The weights that some models begin with, which must be the same for a run to be resumed."""
         return f"solutions {[self.solutions[k] for k in subproblems]} of the front with weights {self.weights}"
 
-    def load(self, modules: Sequence[nn.Module], subproblems: Sequence[int]) -> None:
-        """Load the weights of these models into modules; raise an error if names or shapes differ."""
-        for module, k in zip(modules, subproblems, strict=True):
-            like = next(p for p in module.parameters() if p.is_floating_point())
-            wrong = load_tensors(module, {name: _like(t[self.rows[k]], like) for name, t in self.parameters.items()})
-            if wrong:
-                raise ValueError(
-                    "'start' must be a front of this model, with parameters and buffers of the same names and shapes. "
-                    f"Got one that differs in {wrong[:5]}."
-                )
+    def load(self, module: nn.Module, k: int) -> None:
+        """Load the weights of model k into a module; raise an error if names or shapes differ."""
+        like = next(p for p in module.parameters() if p.is_floating_point())
+        wrong = load_tensors(module, {name: _like(t[self.rows[k]], like) for name, t in self.parameters.items()})
+        if wrong:
+            raise ValueError(
+                "'start' must be a front of this model, with parameters and buffers of the same names and shapes. "
+                f"Got one that differs in {wrong[:5]}."
+            )
 
 
 def make_start(

@@ -30,7 +30,7 @@ from paretomtl.engine.models.modules import copy_module, named_tensors
 from paretomtl.engine.models.single import Single
 from paretomtl.engine.processes import ProcessGroup, is_dtensor
 from paretomtl.front.limits import MAX_SOLUTIONS
-from paretomtl.front.models import ModelStore, SeparateModules, StackedModels
+from paretomtl.front.models import ModelStore, SeparateModules, StackedModels, stack_rows
 from paretomtl.problems import Problem
 from paretomtl.training.torch_modes import library_modes
 
@@ -118,12 +118,12 @@ class _Bench:
         if any(kind != kinds[0] for kind in kinds):
             return None
         device, dtype = self._place(modules[0])
-        made = problem.model().to(device=device, dtype=dtype)
+        made = copy_module(problem.model()).to(device=device, dtype=dtype)
         batch = first_part(next(self._batches(device, dtype)["train"].in_order()))
         for module, own in zip(modules, named, strict=True):
             if load_tensors(made, own) or not self._alike(made, module.to(device), batch):
                 return None
-        return {name: torch.stack([each[name].detach().cpu() for each in named]) for name in named[0]}
+        return stack_rows([{name: tensor.detach().cpu() for name, tensor in each.items()} for each in named])
 
     @torch.no_grad()
     def _alike(self, one: nn.Module, other: nn.Module, batch: Any) -> bool:
@@ -181,7 +181,7 @@ def _copied(model: Any, problem: Problem, k: int) -> nn.Module:
             name, other = next((name, each) for name, each in model.items() if not isinstance(each, Tensor))
             kind = f"a dictionary with {type(other).__name__} under {name!r}"
         raise TypeError(f"'models' must be modules, or state dictionaries of tensors. Got {kind} in models[{k}].")
-    made = problem.model()
+    made = copy_module(problem.model())  # its parts may be those of other models
     dtype = next((tensor.dtype for tensor in model.values() if tensor.is_floating_point()), None)
     made = made if dtype is None else made.to(dtype)
     try:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from _helpers.networks import MLP, Dropped, fit, problem
+from _helpers.networks import Dropped, fit, problem
 from _helpers.thread_counts import same, threads
 from paretomtl._support.files.atomic_files import read_json
 from paretomtl.engine.autotune import choose
@@ -24,17 +24,6 @@ def test_models_that_draw_take_turns() -> None:
     assert "not side by side" in two.strategy
     assert "random numbers" in two.strategy
     assert same(one, two)
-
-
-def test_models_that_share_a_tensor_take_turns() -> None:
-    common = nn.Linear(6, 12)
-
-    class Sharing(MLP):
-        def __init__(self) -> None:
-            super().__init__()
-            self.trunk = nn.Sequential(common, nn.Tanh())
-
-    assert "share tensors" in fit(problem(Sharing), strategy="sequential", workers=2).strategy
 
 
 def test_a_mode_that_holds_for_one_thread_is_respected() -> None:

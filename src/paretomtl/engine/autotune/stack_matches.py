@@ -11,6 +11,7 @@ float64 are compared at other parameters, because a wrong stack is wrong everywh
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from paretomtl.engine.batches.structure import map_tensors
 from paretomtl.engine.gradients import task_gradients
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.attributes import differing_from_first
-from paretomtl.engine.models.modules import copy_modules
+from paretomtl.engine.models.modules import FrozenParameter, copy_modules
 from paretomtl.engine.models.stack import Stack
 from paretomtl.engine.strategy import Plan
 from paretomtl.methods import State, slice_state
@@ -85,7 +86,12 @@ def _is_systematic(plan: Plan, modules: Sequence[nn.Module], state: State, batch
     """Whether a small difference of gradients is more than rounding."""
     if all(parameter.dtype == torch.float64 for parameter in modules[0].parameters()):
         return True
-    wide = [module.double() for module in copy_modules(modules)]
+    frozen: dict[int, Any] = {
+        id(p): FrozenParameter(_widened(p.detach()), False)
+        for p in modules[0].parameters()
+        if isinstance(p, FrozenParameter)
+    }
+    wide = [copy.deepcopy(module, dict(frozen)).double() for module in modules]
     try:
         return _compare(plan, wide, state, map_tensors(_widened, batch), _ARBITER) is not None
     except Exception:  # such as a layer that casts its inputs to float32

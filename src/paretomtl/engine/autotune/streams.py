@@ -22,7 +22,7 @@ from paretomtl.engine.autotune.trial import Trial, quiet
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.kernels.stacked_layers import CHANNELS
 from paretomtl.engine.models.module_checks import has_hooks
-from paretomtl.engine.models.modules import copy_modules, named_tensors
+from paretomtl.engine.models.modules import copy_modules, own_tensors
 from paretomtl.engine.step import StepInput, measure
 from paretomtl.engine.strategy import Plan
 from paretomtl.methods import State, slice_state
@@ -93,7 +93,7 @@ def _suits_channels_last(plan: Plan, module: nn.Module, state: State, batch: Any
 
 def _describe_shortage(modules: Sequence[nn.Module], count: int, peak: int, device: torch.device) -> str | None:
     """Why not all models fit, if ``count`` of them take ``peak`` bytes; None if all fit."""
-    each = _COPIES * sum(tensor.nbytes for tensor in named_tensors(modules[0]).values())
+    each = _COPIES * sum(tensor.nbytes for tensor in own_tensors(modules[0]).values())
     need = peak + (len(modules) - count) * each
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     room = torch.cuda.mem_get_info(device)[0] + unused

@@ -105,19 +105,15 @@ def _try_steps(
 
 def _find_obstacle(plan: Plan, modules: Sequence[nn.Module]) -> str | None:
     """Why models cannot step side by side, as far as that is known without a step."""
-    storages: list[int] = []
     for module in modules:
         tensors = [tensor for tensor in (*module.parameters(), *module.buffers()) if tensor.numel()]
         if any(tensor.device.type != "cpu" for tensor in tensors):
             return "that is for a CPU"
-        storages += {tensor.untyped_storage().data_ptr() for tensor in tensors}
     if plan.compiler is not None:
         return "compiled models are not made for several threads"
     functions = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
     if functions or _get_current_dispatch_mode_stack() or torch.is_autocast_enabled("cpu"):
         return "a mode of torch is on, which holds for one thread"
-    if len(set(storages)) < len(storages):
-        return "the models share tensors"
     return None
 
 

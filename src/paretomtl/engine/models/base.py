@@ -54,11 +54,14 @@ class Models(ABC):
 
     @abstractmethod
     def tensors(self) -> ModelState:
-        """All parameters and buffers with a leading K, by name, detached; writes to them change the models."""
+        """Parameters and buffers with a leading K, by name, detached; writes to them change the models.
+
+        Frozen parameters that all models of the run hold once are not among them: nothing changes them.
+        """
 
     @abstractmethod
-    def extract(self, k: int) -> nn.Module:
-        """Model k as an ordinary module."""
+    def extract(self, k: int, *, frozen: bool = False) -> nn.Module:
+        """A copy of model k as an ordinary module; with ``frozen``, also of what all models hold once."""
 
     def live_buffers(self) -> list[Tensor]:
         """The buffers themselves, which forward passes may change."""
@@ -74,7 +77,7 @@ class Models(ABC):
             self._capturing = False
 
     def copy(self) -> ModelState:
-        """The values of all parameters and buffers, by name."""
+        """The values of parameters and buffers, by name."""
         return self.tensors().copy()
 
     def restore(self, rows: Tensor, values: Mapping[str, Tensor]) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from paretomtl.engine.batches.structure import unchanged
 from paretomtl.engine.models.base import Models
 from paretomtl.engine.models.flat_memory import ModelState, make_blocks
-from paretomtl.engine.models.modules import named_tensors
+from paretomtl.engine.models.modules import FrozenParameter, copy_template, own_tensors
 from paretomtl.problems import Problem
 
 
@@ -37,14 +37,14 @@ class Single(Models):
         blocked: bool = False,
     ) -> None:
         super().__init__(problem, module)
-        tensors = named_tensors(module)
+        tensors = own_tensors(module)
         self._blocks = make_blocks({name: tensor.detach()[None] for name, tensor in tensors.items()}) if blocked else []
         for block in self._blocks:
             for name, view in block.views().items():
                 tensors[name].data = view[0]
         self._own_buffers = list(module.buffers())
         self.trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
-        self._own = dict(module.named_parameters())
+        self._own = {name: p for name, p in module.named_parameters() if not isinstance(p, FrozenParameter)}
         self._parameters = {name: p.detach()[None] for name, p in self._own.items()}
         self._forward = self._runner if compiler is None else torch.compile(self._runner, **compiler)
 
@@ -53,8 +53,8 @@ class Single(Models):
             losses, outputs = self._forward(batch)
         return losses, outputs
 
-    def extract(self, k: int) -> nn.Module:
-        return self.module
+    def extract(self, k: int, *, frozen: bool = False) -> nn.Module:
+        return copy_template(self.module, frozen=frozen)
 
     def tensors(self) -> ModelState:
         for name, parameter in self._own.items():

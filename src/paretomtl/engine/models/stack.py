@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state, vmap
+from torch.func import functional_call, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from paretomtl._support.module_tensors import load_tensors
@@ -21,7 +21,7 @@ from paretomtl.engine.gradients import launches_cost
 from paretomtl.engine.kernels.stacked_layers import StackedLayers
 from paretomtl.engine.models.base import Models
 from paretomtl.engine.models.flat_memory import ModelState, make_blocks
-from paretomtl.engine.models.modules import copy_template
+from paretomtl.engine.models.modules import copy_template, own_tensors
 from paretomtl.problems import Problem
 
 _NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
@@ -30,6 +30,9 @@ _BLOCK = 1 << 23  # numbers; with more, an operation takes longer than its launc
 
 class Stack(Models):
     """K models as stacked parameters and buffers ``[K, ...]``.
+
+    Frozen parameters that all models hold once are those of the template. What they compute of a batch alone is
+    computed once for all models.
 
     Args:
         problem: whose losses they have.
@@ -42,9 +45,12 @@ class Stack(Models):
     ) -> None:
         super().__init__(problem, modules[0])
         self.count = len(modules)
-        self.parameters: dict[str, Tensor]
-        self.parameters, self.buffers = stack_module_state(list(modules))
         wanted = {name for name, p in self.module.named_parameters() if p.requires_grad}
+        tensors = [own_tensors(module) for module in modules]
+        stacked = {name: torch.stack([each[name].detach() for each in tensors]) for name in tensors[0]}
+        buffers = {name for name, _ in self.module.named_buffers()}
+        self.buffers = {name: stacked.pop(name) for name in list(stacked) if name in buffers}
+        self.parameters = {name: tensor.requires_grad_(name in wanted) for name, tensor in stacked.items()}
         self._blocks = make_blocks(self.parameters) if _pays_as_block(self.parameters) else []
         for block in self._blocks:
             self.parameters |= {name: t.requires_grad_(name in wanted) for name, t in block.views().items()}
@@ -57,8 +63,8 @@ class Stack(Models):
             losses, outputs = (self._compiled or self._vmapped)(self.parameters, self.buffers, batch)
         return losses, outputs
 
-    def extract(self, k: int) -> nn.Module:
-        module = copy_template(self.module)
+    def extract(self, k: int, *, frozen: bool = False) -> nn.Module:
+        module = copy_template(self.module, frozen=frozen)
         load_tensors(module, {name: tensor[k] for name, tensor in self.tensors().items()})
         return module
 

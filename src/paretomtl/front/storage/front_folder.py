@@ -175,6 +175,7 @@ def _named(folder: Path) -> set[Any]:
     named: set[Any] = set()
     while isinstance(record, dict):
         entries = [record.get(name) for name in _FILES]
+        entries += [entry.get("common") for entry in entries if isinstance(entry, dict)]
         named |= {str(entry.get("file")) if isinstance(entry, dict) else str(entry) for entry in entries}
         record = record.get("snapshot")
     return named

@@ -1,12 +1,13 @@
 """Model stores on disk: a tensor file next to ``front.json``, which records the kind of store and its checksums.
 
-Each model has its own checksum, so that reading one does not read the others. To add a kind of store, give it a
-``kind``, its ``tensors()`` and ``entry()``, and a line in ``KINDS`` that opens such a file.
+Each model has its own checksum, so that reading one does not read the others. Weights that all models have are in a
+file of their own, once. To add a kind of store, give it a ``kind``, its ``tensors()``, and a line in ``KINDS`` that
+opens its files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,14 @@ from torch import Tensor
 
 from paretomtl._support.files.atomic_files import pointing_to_doctor
 from paretomtl._support.files.safe_open import exists
-from paretomtl._support.files.tensor_files import read_row, read_shapes, read_tensors, write_named_tensors
-from paretomtl.front.models import LOSSES_ALONE, ModelStore, StackedModels
+from paretomtl._support.files.tensor_files import (
+    checksum_of,
+    read_row,
+    read_shapes,
+    read_tensors,
+    write_named_tensors,
+)
+from paretomtl.front.models import LOSSES_ALONE, ModelStore, StackedModels, is_common
 from paretomtl.front.storage.record import file_of
 
 
@@ -25,16 +32,15 @@ class StoredModels(ModelStore):
 
     Args:
         path: the file, with tensors ``[K, ...]`` by name.
-        checksum: the checksum of the whole file.
-        rows: the checksum of each model.
+        entry: of these models in ``front.json``.
     """
 
     kind = StackedModels.kind
 
-    def __init__(self, path: Path, checksum: str, rows: Sequence[str]) -> None:
+    def __init__(self, path: Path, entry: Mapping[str, Any]) -> None:
         self.path = path.absolute()  # the working directory may change before a model is read
-        self.checksum = checksum
-        self._rows = tuple(rows)
+        self.stored_entry = dict(entry)
+        self._rows: tuple[str, ...] = tuple(entry["rows"])
 
     @classmethod
     def open(cls, path: Path, entry: Mapping[str, Any], count: int) -> StoredModels:
@@ -43,28 +49,32 @@ class StoredModels(ModelStore):
         if not isinstance(rows, list) or len(rows) != count or not all(isinstance(row, str) for row in rows):
             record = path.with_name("front.json")
             raise ValueError(f"'{record}' must have a checksum for each of {count} models. Got {rows!r:.80} instead.")
-        shapes = read_shapes(path, str(entry["sha256"]))
-        if not shapes or any(shape[:1] != (count,) for shape in shapes.values()):
+        shapes, common = read_shapes(path, str(entry["sha256"])), entry.get("common")
+        if not (shapes or common) or any(shape[:1] != (count,) for shape in shapes.values()):
             raise ValueError(f"'{path}' must hold tensors of {count} rows, one for each model. Got other sizes.")
-        return cls(path, str(entry["sha256"]), rows)
+        if common is not None:
+            read_shapes(*file_of(common, "models", path.parent))
+        return cls(path, entry)
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def weights(self, row: int) -> dict[str, Tensor]:
         with self._reading():
-            return read_row(self.path, row, self._rows[row])
+            return {**read_row(self.path, row, self._rows[row]), **self._common()}
 
     def stacked(self) -> dict[str, Tensor]:
         with self._reading():
-            return read_tensors(self.path, self.checksum)[0]
+            own = read_tensors(self.path, self.stored_entry["sha256"])[0]
+            return {**own, **{name: tensor.expand(len(self), *tensor.shape) for name, tensor in self._common().items()}}
 
-    def entry(self) -> dict[str, Any]:
-        return {"rows": list(self._rows)}
+    def _common(self) -> dict[str, Tensor]:
+        entry = self.stored_entry.get("common")
+        return {} if entry is None else read_tensors(*file_of(entry, "models", self.path.parent))[0]
 
     def verify(self) -> None:
-        store = StackedModels(self.stacked())
-        if store.entry() != self.entry():
+        own = {name: tensor for name, tensor in self.stacked().items() if not is_common(tensor)}
+        if _checksums(own, len(self)) != list(self._rows):
             raise ValueError(f"'{self.path}' must hold the models that its front names. Their checksums differ.")
 
     @contextmanager
@@ -91,9 +101,24 @@ def write_models(store: ModelStore, folder: Path) -> dict[str, Any] | None:
     if not store or not store.kind:
         return None
     if isinstance(store, StoredModels) and store.path.exists() and store.path.parent.samefile(folder):
-        return {"kind": store.kind, "file": store.path.name, "sha256": store.checksum, **store.entry()}
-    path, checksum = write_named_tensors(folder, "models", store.tensors(), {"kind": "front"})
-    return {"kind": store.kind, "file": path.name, "sha256": checksum, **store.entry()}
+        return store.stored_entry
+    stacked = store.tensors()
+    common = {name: tensor[0] for name, tensor in stacked.items() if is_common(tensor)}
+    own = {name: tensor for name, tensor in stacked.items() if name not in common}
+    entry: dict[str, Any] = {"kind": store.kind, **_written(own, folder)}
+    if store.kind == StackedModels.kind:
+        entry["rows"] = _checksums(own, len(store))
+    return {**entry, "common": _written(common, folder)} if common else entry
+
+
+def _written(tensors: Mapping[str, Tensor], folder: Path) -> dict[str, str]:
+    path, checksum = write_named_tensors(folder, "models", tensors, {"kind": "front"})
+    return {"file": path.name, "sha256": checksum}
+
+
+def _checksums(stacked: Mapping[str, Tensor], count: int) -> list[str]:
+    """A checksum for each model, so that one can be read and verified without the others."""
+    return [checksum_of({name: tensor[row] for name, tensor in stacked.items()}) for row in range(count)]
 
 
 def open_models(entry: Any, folder: Path, count: int) -> ModelStore:

@@ -25,7 +25,7 @@ from paretomtl.engine.error_hints import came_from, find_pairs, hints, how_calle
 from paretomtl.engine.gradients import before_stack, task_gradients
 from paretomtl.engine.models.attributes import differing_from_first
 from paretomtl.engine.models.module_checks import warn_if_dropout_off
-from paretomtl.engine.models.modules import make_modules
+from paretomtl.engine.models.modules import make_modules, separate_frozen
 from paretomtl.engine.models.single import Single
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import Problem
@@ -56,7 +56,7 @@ def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapp
         check_passes(name, getattr(problem, name), split)
     check_distinct_samples(settings.shares.processes, splits["train"], batch)
     warn_if_dropout_off(modules[0])
-    stacked = check_losses(settings, modules[0], batch)
+    stacked = check_losses(settings, modules, batch)
     for text in [] if batch is None else missing_values(problem, "train", splits["train"], modules[0], batch):
         warnings.warn(text, stacklevel=5)
     pairs = None if batch is None else find_pairs(problem, modules[0], batch)
@@ -88,19 +88,19 @@ def check_problem(settings: Settings, modules: Sequence[nn.Module], splits: Mapp
     return stacked
 
 
-def check_losses(settings: Settings, module: nn.Module, batch: Any) -> bool:
-    """Find losses that cannot be trained.
+def check_losses(settings: Settings, modules: Sequence[nn.Module], batch: Any) -> bool:
+    """Find losses that cannot be trained; frozen parameters that passes change are no longer held once.
 
     Returns:
         Whether the tasks have separate graphs, so that NaN of missing labels stays with its own task.
     """
-    problem = settings.problem
+    problem, module = settings.problem, modules[0]
     precision: Any = contextlib.nullcontext()
     if settings.autocast is not None:
         precision = torch.autocast(settings.device.type, dtype=settings.autocast)
     try:
         with precision, unchanged(batch):
-            check_hidden_state(problem, module, batch)
+            separate_frozen(modules, check_hidden_state(problem, module, batch))
         with isolated_randomness():
             models = Single(problem, copy.deepcopy(module))
             with precision:

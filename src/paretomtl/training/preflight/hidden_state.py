@@ -19,7 +19,7 @@ from paretomtl.engine.batches.structure import map_samples, map_tensors
 from paretomtl.engine.global_state import global_numbers
 from paretomtl.engine.models.attributes import Place, Spaces, attributes_of, changes
 from paretomtl.engine.models.base import ModelWithLosses
-from paretomtl.engine.models.modules import copy_module
+from paretomtl.engine.models.modules import copy_template, frozen_tensors
 from paretomtl.problems import Problem
 from paretomtl.problems.task_losses import loss_functions
 
@@ -30,7 +30,7 @@ _REMEDY = (
 )
 
 
-def check_hidden_state(problem: Problem, module: nn.Module, batch: Any) -> None:
+def check_hidden_state(problem: Problem, module: nn.Module, batch: Any) -> list[str]:
     """Refuse attributes that a forward pass changes and later passes may depend on.
 
     A number or tensor that changes again when the same pass is repeated accumulates, and may act at any later step. To
@@ -41,18 +41,28 @@ def check_hidden_state(problem: Problem, module: nn.Module, batch: Any) -> None:
         problem: whose losses are computed; an object that computes them is checked, too.
         module: a model as the factory made it; it is not changed.
         batch: the first one.
+
+    Returns:
+        The names of frozen parameters that the pass changes, as those of a teacher that follows the model.
     """
     _check_losses_have_no_parameters(problem)
     own = _loss_spaces(problem) | {"global variables": global_numbers(problem.losses, module)}
     start = {label: _copied(space) for label, space in own.items()}
     try:
-        used = copy_module(module)
+        used = copy_template(module, frozen=True)
         _pass(problem, used, batch)
+        parameters = dict(used.named_parameters())
+        moved = [
+            name
+            for name, tensor in frozen_tensors(module).items()
+            if name not in parameters or not torch.equal(tensor, parameters[name])
+        ]
         fresh = attributes_of(module) | start
         changed = changes(fresh, attributes_of(used) | own)
         if changed:
             _check_accumulation(problem, module, used, batch, own, changed)
             _check_effect(problem, used, batch, fresh, own, changed)
+        return moved
     finally:  # others may hold the same lists, so these are not replaced
         _put_back(own, start, [(a, b) for a, b in changes(start, own) if isinstance(start[a].get(b), _NUMBERS)])
 

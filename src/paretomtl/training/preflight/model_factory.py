@@ -10,7 +10,7 @@ from torch import nn
 
 from paretomtl._support.module_tensors import load_tensors
 from paretomtl.engine.models.attributes import attributes_of, changes
-from paretomtl.engine.models.modules import copy_module
+from paretomtl.engine.models.modules import copy_module, copy_template
 from paretomtl.problems import Problem
 from paretomtl.training.preflight.hidden_state import in_words, try_pass
 
@@ -25,7 +25,7 @@ def check_factory(problem: Problem, module: nn.Module, seed: int, make: Callable
         make: makes one from a random state.
         batch: the first one.
     """
-    again = make(seed)
+    again = copy_template(make(seed), frozen=True)
     first, second = attributes_of(module), attributes_of(again)
     differing = changes(first, second) if first.keys() == second.keys() else []
     if not differing:

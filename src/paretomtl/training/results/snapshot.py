@@ -12,6 +12,7 @@ from torch import Tensor
 from paretomtl.engine.coupling import slices
 from paretomtl.engine.evaluate import Scores
 from paretomtl.engine.model_group import Group
+from paretomtl.engine.models.modules import frozen_tensors
 from paretomtl.front.models import StackedModels
 from paretomtl.methods import Method, State, slice_state
 
@@ -53,7 +54,8 @@ class Snapshot:
             decisions=[list(method.decisions(slice_state(state, rows))) for rows in fronts],
             epochs=epochs,
             parameters={
-                name: t.cpu() for name, t in concat_rows([group.solution().copy() for group in groups]).items()
+                **{n: t.cpu() for n, t in concat_rows([group.solution().copy() for group in groups]).items()},
+                **{n: t.cpu().expand(len(alive), *t.shape) for n, t in frozen_tensors(groups[0].models.module).items()},
             },
         )
 

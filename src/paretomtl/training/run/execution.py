@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from paretomtl.engine.evaluate import Scores, evaluate
 from paretomtl.engine.fallback import Fallback, is_failed_stack, unstack
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.model_group import Group, split_by_group
+from paretomtl.engine.models.modules import frozen_tensors, own_tensors
 from paretomtl.engine.rollback import rollback_on_failure
 from paretomtl.engine.runners.cuda_graph import GraphRunner
 from paretomtl.engine.runners.eager import EagerRunner
@@ -75,6 +76,7 @@ class Execution:
         self.fallback: Fallback | None = None
         self._shared = shared
         self.branched_at: int | None = 0 if shared is None else None
+        self._frozen = _fingerprints(groups)
         self._runner: EagerRunner | None = None
         self._source: Iterator[Any] = iter(())
 
@@ -211,6 +213,16 @@ class Execution:
             if group.scheduler is not None:
                 group.scheduler.step()
 
+    def check_frozen(self) -> None:
+        """Refuse a run that changed frozen parameters, because all models hold them once."""
+        now = _fingerprints(self.groups)
+        changed = [name for name in self._frozen if now.get(name) != self._frozen[name]]
+        if changed:
+            raise ValueError(
+                f"'model' must leave frozen parameters as they are, which all models hold once. Got {changed[:3]}, "
+                "which a later step changed: keep what steps change in buffers (register_buffer)."
+            )
+
     def close(self) -> None:
         """Close the runner."""
         if self._runner is not None:
@@ -232,7 +244,10 @@ class Execution:
 
     def _separate_groups(self) -> list[Group]:
         """Groups of all models for a run that branches, with new modules."""
-        return self.choice.groups(self._plan, make_models(self._settings), self.state)
+        module = self.groups[0].models.module
+        own = own_tensors(module)
+        changing = [name for name, p in module.named_parameters() if name in own and not p.requires_grad]
+        return self.choice.groups(self._plan, make_models(self._settings, changing), self.state)
 
     def _scores(self, split: str) -> Scores:
         scores = self._scores_of_groups(self._settings.problem, self._splits[split], repr(split))
@@ -277,3 +292,9 @@ class Execution:
         plan = self._plan if self.branched_at is not None or self._shared is None else self._shared.plan
         self.groups = unstack(plan, self.groups)
         self.close()
+
+
+def _fingerprints(groups: Sequence[Group]) -> dict[str, int]:
+    """A number for each frozen parameter that all models hold once, which changes with its values."""
+    frozen = frozen_tensors(groups[0].models.module)
+    return {name: int(torch.hash_tensor(tensor).item()) for name, tensor in frozen.items()}

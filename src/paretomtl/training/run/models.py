@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -16,18 +17,18 @@ from paretomtl.training.preflight.loss_units import FirstLosses, initial_state
 from paretomtl.training.settings.settings import Settings
 
 
-def make_models(settings: Settings) -> list[nn.Module]:
+def make_models(settings: Settings, changing: Collection[str] = ()) -> list[nn.Module]:
     """The models of all seeds, with the weights of a warm start if there is one; the same in all processes.
 
-    Those of one seed are the same before a branch.
+    Those of one seed are the same before a branch. ``changing`` names frozen parameters that passes change.
     """
     shared = settings.branch is not None
     seeds = [model_seed(seed, 0 if shared else k) for seed in settings.seeds for k in settings.subproblems]
-    modules = make_modules(settings.problem, seeds, settings.device, settings.dtype)
-    if settings.start is not None:
-        settings.start.load(modules, settings.subproblems)
-    tensors = [tensor.detach() for module in modules for tensor in named_tensors(module).values()]
-    settings.shares.processes.broadcast_tensors(tensors)
+    start, count = settings.start, len(settings.subproblems)
+    load = None if start is None else lambda module, i: start.load(module, settings.subproblems[i % count])
+    modules = make_modules(settings.problem, seeds, settings.device, settings.dtype, load=load, changing=changing)
+    tensors = {id(tensor): tensor.detach() for module in modules for tensor in named_tensors(module).values()}
+    settings.shares.processes.broadcast_tensors(list(tensors.values()))
     return modules
 
 

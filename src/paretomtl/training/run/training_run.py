@@ -166,6 +166,7 @@ class TrainingRun:
         state.history.end_epoch()
         state.epoch += 1
         state.step = 0
+        self._models.check_frozen()
         if self._settings.schedule == "epoch":
             self._models.step_schedulers()
         scores = None

@@ -11,7 +11,7 @@ from torch import Tensor
 from paretomtl.front import Front
 from paretomtl.front.indicators import hypervolume_or_none
 from paretomtl.front.joining import joined_versions, row_fields
-from paretomtl.front.models import StackedModels
+from paretomtl.front.models import StackedModels, stack_rows
 from paretomtl.training.progress.callbacks import Report
 from paretomtl.training.results.front import with_wide_reference
 from paretomtl.training.settings.settings import Settings
@@ -36,7 +36,7 @@ def _merge_snapshot(parts: Sequence[Front], settings: Settings, complete: bool, 
     subproblems = [k for part in parts for k in part.subproblems]
     places = {k: i for i, k in enumerate(settings.subproblems)}
     order = sorted(range(len(subproblems)), key=lambda i: places[subproblems[i]])
-    weights = [part.models.stacked() for part in parts]
+    weights = [part.models.weights(row) for part in parts for row in range(len(part))]
     snapshots = [part.snapshot for part in parts if part.snapshot is not None]
     snapshot = None
     if len(snapshots) == len(parts):
@@ -44,7 +44,7 @@ def _merge_snapshot(parts: Sequence[Front], settings: Settings, complete: bool, 
     merged = replace(
         first,
         **row_fields(parts, order),
-        models=StackedModels({name: torch.cat([part[name] for part in weights])[order] for name in weights[0]}),
+        models=StackedModels(stack_rows([weights[i] for i in order])),
         reference=_reference(settings, [part.reference for part in parts]),
         seconds=seconds,
         model_factory=settings.problem.model,

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
+import random
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from torch.utils.data import BatchSampler, DataLoader, RandomSampler
+from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, TensorDataset, WeightedRandomSampler
 
 import paretomtl as pm
 from _helpers.crashes import LOOKED_AT, Crash, Samples, crash
@@ -22,6 +26,8 @@ from paretomtl.methods import METHODS
 from paretomtl.runs import read_log
 
 X, Y = classes()
+CROSS = torch.nn.functional.cross_entropy
+BY_TASK = {"a": CROSS, "b": lambda output, y: CROSS(output, y[:, 1])}
 
 
 def crash_and_resume(folder: Path, method: Any, model: Any = Dropped, at: int = 265, **options: Any) -> None:
@@ -271,3 +277,97 @@ def test_other_settings_are_refused_before_a_model_is_made(changed: Any, named: 
     with pytest.raises(ValueError, match=named):
         fit(problem(model), resume=True, **{**options, **changed})
     assert made == []
+
+
+class Noisy(Dataset[Any]):
+    """Draws noise from a generator of its own; of its class, if none is given."""
+
+    rng: Any = np.random.default_rng(0)
+
+    def __init__(self, rng: Any = None) -> None:
+        if rng is not None:
+            self.rng = rng
+
+    def __len__(self) -> int:
+        return len(X)
+
+    def __getitem__(self, i: int) -> Any:
+        draw = self.rng.random if hasattr(self.rng, "random") else self.rng.random_sample
+        return X[i] + draw(), Y[i]
+
+
+class Shuffled:
+    """A batch sampler that shuffles by a generator of NumPy."""
+
+    def __init__(self, keep: int = 96) -> None:
+        self.rng, self.keep = np.random.Generator(np.random.MT19937(3)), keep
+
+    def __iter__(self) -> Any:
+        return iter(self.rng.permutation(96)[: self.keep].reshape(-1, 24).tolist())
+
+    def __len__(self) -> int:
+        return self.keep // 24
+
+
+def noisy_batch(samples: Any, rng: Any) -> Any:
+    x, y = torch.utils.data.default_collate(samples)
+    return x + torch.randn(x.shape, generator=rng), y
+
+
+def loader(rng: Any = None, **options: Any) -> Any:
+    return DataLoader(TensorDataset(X, Y) if rng is None else Noisy(rng), **options)
+
+
+_GLOBAL = random.Random(7)
+
+
+def noisy_by_global(samples: Any) -> Any:
+    x, y = torch.utils.data.default_collate(samples)
+    return x + _GLOBAL.random(), y
+
+
+def weighted() -> Any:
+    return WeightedRandomSampler([1.0] * 96, 48, generator=torch.Generator().manual_seed(4))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        lambda: {"train": loader(batch_sampler=Shuffled())},
+        lambda: {"train": Noisy(np.random.default_rng(1))},
+        lambda: {"train": Noisy(np.random.RandomState(1))},
+        lambda: {"train": Noisy()},
+        lambda: {"train": loader(random.Random(1), batch_size=24, shuffle=True)},
+        lambda: {"train": loader(np.random.Generator(np.random.Philox(2)), batch_size=24, num_workers=1)},
+        lambda: {"train": loader(batch_size=24, collate_fn=functools.partial(noisy_batch, rng=torch.Generator()))},
+        lambda: {"train": loader(batch_size=24, collate_fn=noisy_by_global)},
+        lambda: {"train": (X, Y), "val": loader(batch_size=24, sampler=weighted())},
+        lambda: {"train": (X, Y), "val": loader(batch_sampler=Shuffled(48))},
+        lambda: {"train": pm.problems.PerTask({"a": (X, Y[:, 0]), "b": Noisy(random.Random(2))}), "losses": BY_TASK},
+    ],
+    ids=range(11),
+)
+def test_generators_of_the_data_are_stored(data: Any, tmp_path: Path) -> None:
+    def stop(report: Any) -> None:
+        if report.epoch == 2:
+            raise Crash
+
+    def train(**options: Any) -> pm.Front:
+        Noisy.rng = np.random.default_rng(0)  # as in a new process
+        _GLOBAL.seed(7)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "'val' draws")
+            return fit(problem(**data()), "linear", 2, epochs=4, strategy="sequential", keep="last", **options)
+
+    with pytest.raises(Crash):
+        train(out=tmp_path, callbacks=[stop], checkpoint_seconds=0.0)
+    resumed, whole = train(out=tmp_path, resume=True), train()
+    assert_equal(resumed, whole)
+
+
+def test_random_workers_that_outlive_an_epoch_are_refused(tmp_path: Path) -> None:
+    made = problem(train=DataLoader(Samples(), batch_size=32, num_workers=1, persistent_workers=True))
+    with pytest.raises(ValueError, match="'train' must be a DataLoader with persistent_workers=False"):
+        fit(made, out=tmp_path)
+    same = loader(batch_size=48, num_workers=1, persistent_workers=True)
+    assert fit(problem(train=same), epochs=1, out=tmp_path / "same").complete

@@ -15,12 +15,14 @@ class Batches(ABC):
         samples: how many samples there are; None when that is not known.
         resumes_inside: whether an epoch can be resumed in its middle.
         in_micro_batches: whether each batch of an epoch comes in micro-batches.
+        keeps_workers: whether processes that live longer than an epoch read the samples.
     """
 
     steps: int | None
     samples: int | None = None
     resumes_inside: bool = True
     in_micro_batches: bool = False
+    keeps_workers: bool = False
 
     def count_steps(self, epochs: int) -> int:
         """How many steps these epochs have; 0 where that is not known."""

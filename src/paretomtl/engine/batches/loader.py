@@ -32,6 +32,7 @@ class LoaderBatches(Batches):
         self._warned_short = False
         self._move = move
         self._partition = partition
+        self.keeps_workers = bool(getattr(loader, "persistent_workers", False))
         try:
             self.steps = -(-len(loader) // partition.accumulate)
         except (TypeError, NotImplementedError):

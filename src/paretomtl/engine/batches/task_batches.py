@@ -36,6 +36,7 @@ class TaskBatches(Batches):
         samples = [part.samples for part in parts.values() if part.samples is not None]
         self.samples = sum(samples) if len(samples) == len(lengths) else None
         self.resumes_inside = all(part.resumes_inside for part in parts.values())
+        self.keeps_workers = any(part.keeps_workers for part in parts.values())
         self.in_micro_batches = any(part.in_micro_batches for part in parts.values())
 
     def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from paretomtl._support.random_state import rank_seed, seed_everything
+from paretomtl._support.random_state import own_states, rank_seed, seed_everything, set_own_states
 from paretomtl._support.splits import ranking_split
 from paretomtl._support.version import made_by
 from paretomtl.engine.autotune.choose import choose
@@ -64,6 +64,7 @@ def start_run(
         processes.broadcast(lambda: check_asked(folder, stored, settings))
         choice = _stored_choice(folder, stored)
 
+    untouched = own_states(settings.sources)
     splits = _make_splits(settings)
     train = splits["train"]
     planned = train.count_steps(settings.plan)
@@ -109,10 +110,13 @@ def start_run(
         processes.check_same(config)
         if folder is not None:
             config = {**config, "start": processes.broadcast(lambda: identity.start(config))}
-            if stored is None:
-                checkpoints.begin(folder, config, identity.scaling())
-            else:
-                finished = checkpoints.resume(folder, stored, config, identity)
+            if not processes.is_distributed:  # otherwise data have no checksum
+                _check_workers(splits, config)
+    set_own_states(settings.sources, untouched)  # checks and trials drew from them
+    if folder is not None and stored is None:
+        checkpoints.begin(folder, config, identity.scaling())
+    elif folder is not None and stored is not None:
+        finished = checkpoints.resume(folder, stored, config, identity)
     return TrainingRun(
         settings,
         splits,
@@ -132,6 +136,17 @@ def _stored_choice(folder: RunFolder, stored: Mapping[str, Any]) -> ExecutionPla
         return None
     with explain_mismatch(folder.path / CONFIG):
         return ExecutionPlan.of(stored["taken"])
+
+
+def _check_workers(splits: Mapping[str, Batches], config: Mapping[str, Any]) -> None:
+    """Refuse random samples of workers whose random states no checkpoint has."""
+    for name, batches in splits.items():
+        if batches.keeps_workers and config["data"][name] is None:
+            raise ValueError(
+                f"'{name}' must be a DataLoader with persistent_workers=False for a run that is stored, as its samples "
+                "are random: workers that live longer than an epoch would draw others after a resume. Got "
+                "persistent_workers=True."
+            )
 
 
 def _make_splits(settings: Settings) -> dict[str, Batches]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import nn
 
-from paretomtl._support.random_state import random_state, set_random_state
+from paretomtl._support.random_state import own_states, random_state, set_own_states, set_random_state
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.model_group import Group
@@ -75,7 +75,8 @@ class RunState:
 
     def stored(self) -> dict[str, Any]:
         """The content of a checkpoint. All processes of the run must call it."""
-        own, *others = self._settings.shares.processes.gather(random_state())
+        states = {**random_state(), "own": own_states(self._settings.sources)}
+        own, *others = self._settings.shares.processes.gather(states)
         return {
             "epoch": self.epoch,
             "step": self.step,
@@ -111,6 +112,7 @@ class RunState:
         states = [stored["random"], *stored.get("others", [])]
         if ranks.rank < len(states):  # more processes may resume a run
             set_random_state(states[ranks.rank])
+            set_own_states(settings.sources, states[ranks.rank].get("own", {}))
 
     def _begin_best(self) -> BestSoFar | None:
         """The best epochs, none so far; None if they are not needed."""

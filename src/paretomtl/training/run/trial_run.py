@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import torch
 
-from paretomtl._support.random_state import isolated_randomness
+from paretomtl._support.random_state import isolated_randomness, own_states_kept
 from paretomtl.training.run.start import start_run
 from paretomtl.training.run.training_run import TrainingRun
 from paretomtl.training.settings.settings import Settings
@@ -22,5 +22,5 @@ def trial_run(settings: Settings) -> Iterator[TrainingRun]:
     here = torch.cuda.device(settings.device) if on_gpu else contextlib.nullcontext()
     with here, isolated_randomness(settings.seeds[0]), library_modes(settings.precision), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the run itself will say the same
-        with start_run(settings) as run:
+        with own_states_kept(settings.sources), start_run(settings) as run:
             yield run

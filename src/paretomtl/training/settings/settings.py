@@ -82,6 +82,11 @@ class Settings:
         """The epochs that the run began with, by which methods plan their phases."""
         return self.first_epochs or self.epochs
 
+    @property
+    def sources(self) -> dict[str, Any]:
+        """What may hold random generators of the user, whose states belong to a run."""
+        return {name: getattr(self.problem, name) for name in ("train", "val", "test", "losses", "metrics", "counts")}
+
     def scheduler_for(self, steps: int) -> SchedulerFactory | None:
         """The scheduler factory for a run of this many steps, bound to how often a scheduler will step."""
         make, total = self.scheduler, steps if self.schedule == "step" else self.epochs

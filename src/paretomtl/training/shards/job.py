@@ -22,6 +22,7 @@ import torch
 
 from paretomtl._support.files.atomic_files import whole_file
 from paretomtl._support.files.safe_open import TENSORS, WORD, check_folder_kind, exists, kind_of, read_file
+from paretomtl._support.random_state import own_states_kept
 from paretomtl.engine.device import find_device
 from paretomtl.problems import NamedProblem
 from paretomtl.runs.folder import RunFolder
@@ -99,7 +100,8 @@ def measure_shard(config: ShardConfig, subproblems: tuple[int, ...], channel: Ch
 def train_shard(config: ShardConfig, job: ShardJob, channel: Channel) -> list[str]:
     """Train a shard in its folder, from its last checkpoint on; return its warnings."""
     settings = config.part(job.subproblems)
-    with _folder(job, channel) as (folder, mirror), warnings.catch_warnings(record=True) as caught:
+    kept = own_states_kept(settings.sources)  # the next shard draws the same
+    with kept, _folder(job, channel) as (folder, mirror), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         train_fronts(settings, RunFolder(folder), True, config.pause, [_Relay(channel, mirror)])
         if mirror is not None:

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
 from paretomtl._support.splits import ranking_split, shown_splits
 from paretomtl.front.models import LOSSES_ALONE, ModelStore
+
+if TYPE_CHECKING:
+    from paretomtl.problems import Problem
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -48,6 +52,9 @@ class FrontData:
     names: Sequence[str] = ()
     ended: str = ""
     decisions: tuple[str, ...] = ()
+    data: Mapping[str, str] = field(default_factory=dict)
+    probes: Mapping[str, Tensor] = field(default_factory=dict)
+    checked_by: Problem | None = None
 
     def __len__(self) -> int:
         return len(self.subproblems)
@@ -83,3 +90,14 @@ def scaled_losses(front: FrontData, split: str | None) -> Tensor:
     if front.ideal is not None:
         losses = (losses - losses.new_tensor(front.ideal)).clamp_min(0.0)
     return losses * (1.0 if front.scale is None else front.scale)
+
+
+def check_same_data(front: FrontData, other: FrontData, splits: Sequence[str]) -> None:
+    """Refuse another front whose losses on a split are those of other data, as far as checksums are known."""
+    for split in splits:
+        known = {each.data[split] for each in (front, other) if isinstance(split, str) and split in each.data}
+        if len(known) > 1:
+            raise ValueError(
+                f"'others' must be fronts whose losses were measured on the same data. Got one with another '{split}' "
+                "split: measure all of its models on one problem, with Front.from_models."
+            )

@@ -50,7 +50,7 @@ class FrontExtensions(FrontConstructors):
         decisions and reference point are those of this front.
 
         Args:
-            others: fronts of the same tasks, the same model and the same reading of preferences.
+            others: fronts of the same tasks, the same model, the same data and the same reading of preferences.
 
         Example:
             >>> import paretomtl as pm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,6 +76,9 @@ class Front(FrontComparison, FrontExtensions):
         remarks: the warnings of the run about this front, one line each; empty for most fronts.
         made_by: the versions of this library and of torch, commit and checksum of the source; empty if unknown.
         names: the names of the models, if they were given; see :meth:`from_losses`.
+        data: by split, a checksum of the data that losses were measured on; without splits whose samples are random.
+        probes: by split, losses ``[K, m]`` on a few of its samples, by which :meth:`model` checks loaded models.
+        checked_by: the problem that a front was loaded with, by which :meth:`model` checks them; otherwise None.
     """
 
     snapshot: Front | None = None
@@ -84,11 +88,23 @@ class Front(FrontComparison, FrontExtensions):
         return {name: tensor.clone() for name, tensor in self.models.weights(self._row_of_model(k)).items()}
 
     def model(self, k: int) -> nn.Module:
-        """Build the trained model k, in eval mode, on the CPU."""
+        """Build the trained model k, in eval mode, on the CPU.
+
+        A front that was loaded with a problem runs the model on a few samples of a split. A ValueError says if its
+        losses are not those of the trained model. A warning names splits whose data are not those of the front.
+        """
         row = self._row_of_model(k)
         seed = model_seed(self.seed or 0, self.subproblems[row])
         with isolated_randomness(seed), torch.inference_mode(False):
-            return self.models.build(row, self.model_factory)
+            model = self.models.build(row, self.model_factory)
+        if self.checked_by is not None:
+            self._check_model(model, row)
+        return model
+
+    @functools.cached_property
+    def _check_model(self) -> Callable[[nn.Module, int], None]:
+        check: Callable[[nn.Module, int], None] = facade.model_check(self, self.checked_by)
+        return check
 
     def nondominated(self, split: str | None = None) -> Tensor:
         """Whether each model is non-dominated, ``[K]`` bool; on :attr:`ranking_split` by default."""
@@ -346,7 +362,8 @@ class Front(FrontComparison, FrontExtensions):
 
         Args:
             path: the folder, or a ``.csv`` file with a line for each model and a column for each task.
-            problem: the problem whose ``model`` makes the models; without it, use :meth:`state_dict`.
+            problem: the problem whose ``model`` makes the models, which :meth:`model` checks; without it, use
+                :meth:`state_dict`.
         """
         if problem is not None and not (hasattr(problem, "tasks") and hasattr(problem, "model")):
             raise TypeError(f"'problem' must be a Problem. Got {type(problem).__name__} instead.")
@@ -354,12 +371,14 @@ class Front(FrontComparison, FrontExtensions):
         if is_table(place):
             return cls.from_table(place)
         fields = read_front(place, None if problem is None else tuple(problem.tasks))
-        return cls._made(fields, None if problem is None else problem.model)
+        return cls._made(fields, problem)
 
     @classmethod
-    def _made(cls, fields: dict[str, Any], factory: Callable[[], nn.Module] | None) -> Front:
+    def _made(cls, fields: dict[str, Any], problem: Problem | None) -> Front:
         inner = fields.pop("snapshot")
-        return cls(**fields, model_factory=factory, snapshot=None if inner is None else cls._made(inner, factory))
+        factory = None if problem is None else problem.model
+        snapshot = None if inner is None else cls._made(inner, problem)
+        return cls(**fields, model_factory=factory, checked_by=problem, snapshot=snapshot)
 
     def _row(self, k: int) -> int:
         k = as_whole(k)

@@ -16,7 +16,7 @@ from torch import Tensor
 from paretomtl._support.argument_checks import as_numbers, as_rows
 from paretomtl._support.imports.optional_packages import require
 from paretomtl.core import nondominated
-from paretomtl.front._data import FrontData, finite_losses, losses_on
+from paretomtl.front._data import FrontData, check_same_data, finite_losses, losses_on
 from paretomtl.methods.registry import is_separate
 
 _MOST_WORK = math.log(1e7)  # upper bound for a table or a page: a few seconds
@@ -137,8 +137,8 @@ def front_box_share(front: FrontData, reference: Sequence[float] | None, split: 
 
 def front_tight_reference(front: FrontData, others: Sequence[FrontData], split: str | None) -> tuple[float, ...]:
     """The tight reference point of fronts, as :meth:`paretomtl.Front.tight_reference` describes it."""
-    check_others(front, others)
     split = front.ranking_split if split is None else split
+    check_others(front, others, split)
     fronts = [each for each in (front, *others) if not is_separate(each.method)] or [front, *others]
     losses = torch.cat([finite_losses(each, split) for each in fronts])
     if not len(losses):
@@ -212,13 +212,14 @@ def takes_long(losses: Tensor, times: int = 1) -> bool:
     return work + math.log(times) > _MOST_WORK
 
 
-def check_others(front: FrontData, others: Sequence[FrontData]) -> None:
-    """Refuse what is no front, and fronts of other tasks."""
+def check_others(front: FrontData, others: Sequence[FrontData], *splits: str) -> None:
+    """Refuse what is no front, and fronts of other tasks, or of other data on these splits."""
     for other in others:
         if not isinstance(other, FrontData):
             raise TypeError(f"'others' must be fronts. Got {type(other).__name__} instead.")
         if other.tasks != front.tasks:
             raise ValueError(f"'others' must have the tasks {list(front.tasks)}. Got {list(other.tasks)} instead.")
+        check_same_data(front, other, splits)
 
 
 def check_points(front: FrontData, points: Any) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from paretomtl.front._data import FrontData
+from paretomtl.front._data import FrontData, check_same_data
 from paretomtl.front.limits import check_solution_count
 from paretomtl.front.models import LOSSES_ALONE, ModelStore, NoModels, StackedModels
 
@@ -77,6 +77,11 @@ def row_fields(parts: Sequence[FrontData], order: Sequence[int]) -> dict[str, An
             for split in splits
             if all(split in part.metrics for part in parts)
         },
+        "probes": {
+            split: rows([part.probes[split] for part in parts])
+            for split in parts[0].probes
+            if all(split in part.probes for part in parts)
+        },
         "scale": scales,
         "status": values([part.status for part in parts]),
         "since": values(since) if len(since) == len(parts) else None,
@@ -111,6 +116,7 @@ def join_fronts(front: FrontT, others: Sequence[FrontData]) -> FrontT:
         **fields,
         models=_join_models(parts),
         model_factory=_first(parts, lambda part: part.model_factory),
+        checked_by=_first(parts, lambda part: part.checked_by),
         snapshot=join_fronts(snapshots[0], snapshots[1:]) if len(snapshots) == len(parts) else None,
         reference=_first(parts, lambda part: part.reference),
         names=tuple(name for names in named for name in names) if len(named) == len(parts) else (),
@@ -140,6 +146,7 @@ def _check_joinable(front: FrontData, other: Any) -> None:
                 f"'others' must have the same {what} as the front that they join, {_shown(own)}. Got {_shown(found)} "
                 "instead."
             )
+    check_same_data(front, other, list(front.data))
 
 
 def _shown(value: Any) -> str:

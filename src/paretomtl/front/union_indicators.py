@@ -195,7 +195,7 @@ def _distance(front: FrontData, others: Sequence[FrontData], split: str | None) 
 
 def _union(front: FrontData, others: Sequence[FrontData], *splits: str) -> list[FrontData]:
     """This front, and the others that are fronts rather than separate networks; all have these splits."""
-    check_others(front, others)
+    check_others(front, others, *splits)
     union = [front, *(other for other in others if not is_separate(other.method))]
     for place, each in enumerate(union):
         missing = [split for split in splits if not isinstance(split, str) or split not in each.losses]

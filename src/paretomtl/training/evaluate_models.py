@@ -7,7 +7,9 @@ parameters of the same shapes may belong to another function, and a stored front
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+import functools
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,22 +19,28 @@ from torch.nn.parameter import is_lazy
 
 from paretomtl._support.argument_checks import check_count
 from paretomtl._support.module_tensors import load_tensors
-from paretomtl._support.random_state import isolated_randomness
+from paretomtl._support.random_state import isolated_randomness, own_states_kept, seed_everything
 from paretomtl._support.splits import SPLITS
 from paretomtl._support.version import made_by
-from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.base import Batches, OneBatch
 from paretomtl.engine.batches.make import make_batches
 from paretomtl.engine.batches.partition import first_part
+from paretomtl.engine.batches.rereading import warn_if_partial
+from paretomtl.engine.batches.structure import moved
 from paretomtl.engine.device import find_device
 from paretomtl.engine.evaluate import Scores, evaluate
 from paretomtl.engine.models.base import Models
 from paretomtl.engine.models.modules import copy_module, named_tensors
 from paretomtl.engine.models.single import Single
 from paretomtl.engine.processes import ProcessGroup, is_dtensor
+from paretomtl.front import Front
 from paretomtl.front.limits import MAX_SOLUTIONS
 from paretomtl.front.models import ModelStore, SeparateModules, StackedModels, stack_rows
 from paretomtl.problems import Problem
+from paretomtl.training.settings.fingerprint import identify_data
 from paretomtl.training.torch_modes import library_modes
+
+_SAME = 1e-3  # relative difference of losses that another processor may cause
 
 
 @dataclass(frozen=True)
@@ -59,9 +67,13 @@ def evaluate_models(
     bench = _Bench(replace(problem, shared=None, representation=None), size, place)
     given = _as_list(models)
     with isolated_randomness(), library_modes("float32"):
+        for split in ("val", "test"):
+            warn_if_partial(split, getattr(problem, split))
         copies = [_copied(model, problem, k) for k, model in enumerate(given)]
         scores = [bench.measure(module, k) for k, module in enumerate(copies)]
         weights = bench.weights(copies, problem)
+        known = identify_data(problem)
+        probes = [bench.probe(module, {split: batch for split, (_, batch) in known.items()}) for module in copies]
     store: ModelStore = SeparateModules([module.cpu().eval() for module in copies])
     if weights is not None:
         store = StackedModels(weights)
@@ -80,7 +92,67 @@ def evaluate_models(
         "made_by": made_by(),
         "models": store,
         "model_factory": None if weights is None else problem.model,
+        "data": {split: checksum for split, (checksum, _) in known.items()},
+        "probes": {split: torch.cat([each[split] for each in probes]) for split in known},
     }
+
+
+def model_check(front: Front, problem: Problem) -> Callable[[nn.Module, int], None]:
+    """A function that refuses a model of a row that has other losses than the trained one.
+
+    It needs a split whose data are those of the front. A warning names those that are not.
+    """
+    with isolated_randomness():
+        known = identify_data(problem)
+    same = {split: batch for split, (checksum, batch) in known.items() if front.data.get(split) == checksum}
+    others = [
+        split for split in front.data if split in known and split not in same and getattr(problem, split) is not None
+    ]
+    (split, *_) = [*(split for split in same if split in front.probes), None]
+    if others:
+        unchecked = ", nor can its models be checked" if split is None else ""
+        warnings.warn(
+            f"'problem' has other data on {others} than those that the losses of this front were measured on, so these "
+            f"are not the losses of its models there{unchecked}. Front.from_models measures them again.",
+            stacklevel=6,
+        )
+    samples = {} if split is None else {split: same[split]}
+    return functools.partial(_check_model, problem, samples, front.probes, front.subproblems)
+
+
+def _check_model(
+    problem: Problem,
+    samples: Mapping[str, Any],
+    known: Mapping[str, Tensor],
+    numbers: Sequence[int],
+    module: nn.Module,
+    row: int,
+) -> None:
+    """Compare the losses of a model on a few samples of a split with those that it had."""
+    bench = _Bench(replace(problem, shared=None, representation=None), 1, torch.device("cpu"))
+    for split in samples:
+        expected = known[split][row]
+        with isolated_randomness(0), library_modes("float32"):
+            try:
+                (losses,) = bench.probe(copy_module(module), samples)[split]
+            except Exception as error:
+                reason = " ".join(str(error).split())
+                text = f"model {numbers[row]} could not be checked on samples of '{split}': {reason}"
+                warnings.warn(text, stacklevel=4)
+                return
+            noise = torch.zeros_like(losses)
+            if not torch.allclose(losses, expected, rtol=_SAME, atol=0.0, equal_nan=True):
+                with contextlib.suppress(Exception):  # rounding may be all that is left, or models draw random numbers
+                    seed_everything(1)
+                    noise = 10 * (bench.probe(copy_module(module).double(), samples)[split][0] - losses).abs()
+        near = (losses - expected).abs() <= _SAME * losses.abs() + noise
+        if not bool((near | (losses == expected) | (losses.isnan() & expected.isnan())).all()):
+            shown = [[float(f"{x:.6g}") for x in values.tolist()] for values in (losses, expected)]
+            raise ValueError(
+                "'problem' must make the models that were trained, and have their losses. Got a model "
+                f"{numbers[row]} with the losses {shown[0]} on some samples of '{split}', where the trained one had "
+                f"{shown[1]}: 'model' or 'losses' compute something else."
+            )
 
 
 class _Bench:
@@ -101,11 +173,23 @@ class _Bench:
                 Single(self._problem, module.to(device)), torch.ones(1, dtype=torch.bool, device=device)
             )
             try:
-                scores[split] = evaluate(self._problem, [measured], batches, split=repr(split))
+                with isolated_randomness(0), own_states_kept(getattr(self._problem, split)):  # all see the same samples
+                    scores[split] = evaluate(self._problem, [measured], batches, split=repr(split))
             except Exception as error:
                 error.add_note(f"This came from models[{k}], a {type(module).__name__}, on {split!r}.")
                 raise
         return scores
+
+    def probe(self, module: nn.Module, samples: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Losses ``[1, m]`` of a model on a few samples of each split."""
+        device, dtype = self._place(module)
+        models = Single(self._problem, module.to(device))
+        measured = _Measured(models, torch.ones(1, dtype=torch.bool, device=device))
+        problem = replace(self._problem, metrics={})
+        return {
+            split: evaluate(problem, [measured], OneBatch(moved(batch, device, dtype))).losses.double()
+            for split, batch in samples.items()
+        }
 
     def weights(self, modules: list[nn.Module], problem: Problem) -> dict[str, Tensor] | None:
         """Parameters and buffers, stacked; None if ``problem.model`` does not make all of these models.

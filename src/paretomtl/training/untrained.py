@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness, model_seed
 from paretomtl._support.splits import ranking_split
-from paretomtl.engine.batches.base import Batches, NoData
+from paretomtl.engine.batches.base import Batches, OneBatch
 from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.device import find_device
 from paretomtl.engine.evaluate import evaluate
@@ -85,7 +85,7 @@ def missing_labels_text(split: str, tasks: Sequence[str], losses: Tensor) -> str
 
 def is_cheap(split: Batches, train: Batches, settings: Settings) -> bool:
     """Whether one more evaluation on a split adds little to a run; only of tensors, which can be read at will."""
-    if not all(isinstance(each, (NoData, ResidentBatches)) for each in (split, train)):
+    if not all(isinstance(each, (OneBatch, ResidentBatches)) for each in (split, train)):
         return False
     passes = 1 + len(settings.problem.tasks)  # of a step; an evaluation has one
     return (split.samples or 1) <= _SHARE * settings.epochs * passes * (train.samples or 1)

@@ -356,7 +356,7 @@ def test_generators_of_the_data_are_stored(data: Any, tmp_path: Path) -> None:
         Noisy.rng = np.random.default_rng(0)  # as in a new process
         _GLOBAL.seed(7)
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "'val' draws")
+            warnings.filterwarnings("ignore", "'val' takes other")
             return fit(problem(**data()), "linear", 2, epochs=4, strategy="sequential", keep="last", **options)
 
     with pytest.raises(Crash):

@@ -48,6 +48,11 @@ def explore(*args: Any, **kwargs: Any) -> Any:
     return importlib.import_module("paretomtl.report.page.inline").explore(*args, **kwargs)
 
 
+def model_check(*args: Any, **kwargs: Any) -> Any:
+    """Compare models of a loaded front with the trained ones, for :meth:`paretomtl.Front.model`."""
+    return importlib.import_module("paretomtl.training.evaluate_models").model_check(*args, **kwargs)
+
+
 def evaluate_models(*args: Any, **kwargs: Any) -> dict[str, Any]:
     """Measure models that were trained elsewhere, for :meth:`paretomtl.Front.from_models`."""
     fields: dict[str, Any] = importlib.import_module("paretomtl.training.evaluate_models").evaluate_models(

@@ -18,7 +18,7 @@ from torch import nn
 
 from paretomtl._support.random_state import host_random_state, seed_everything
 from paretomtl.engine.autotune.trial import Trial, describe_error, quiet, release_memory
-from paretomtl.engine.batches.base import Batches, NoData
+from paretomtl.engine.batches.base import Batches, OneBatch
 from paretomtl.engine.batches.indexed import ResidentBatches
 from paretomtl.engine.history import EpochHistory
 from paretomtl.engine.model_group import Group
@@ -36,7 +36,7 @@ _COARSE = 2e-2  # sums in another order, over some steps
 
 def find_obstacle(train: Batches) -> str | None:
     """Why no step on these batches can be captured, as far as that is known without a step."""
-    if isinstance(train, NoData):
+    if isinstance(train, OneBatch):
         return "the problem has no data"
     if not isinstance(train, ResidentBatches):
         return "the training data are not tensors that lie on the device as a whole"

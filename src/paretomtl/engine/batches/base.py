@@ -41,16 +41,19 @@ class Batches(ABC):
         """A small batch that identifies the data; None without data, or if this process has only some of them."""
 
 
-class NoData(Batches):
-    """A problem without data: an epoch is one step without a batch."""
+class OneBatch(Batches):
+    """An epoch of one step; without a batch, for a problem without data."""
 
     steps = 1
 
+    def __init__(self, batch: Any = None) -> None:
+        self._batch = batch
+
     def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Any]:
-        yield from [None][start:]
+        yield from [self._batch][start:]
 
     def in_order(self, models: int = 1, *, shared: bool = False) -> Iterator[Any]:
-        yield None
+        yield self._batch
 
     def probe(self) -> Any:
-        return None
+        return self._batch

@@ -10,12 +10,12 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from paretomtl._support.argument_checks import describe_value
-from paretomtl.engine.batches.base import Batches, NoData
+from paretomtl.engine.batches.base import Batches, OneBatch
 from paretomtl.engine.batches.indexed import IndexedBatches, ResidentBatches, tensors_of
 from paretomtl.engine.batches.loader import LoaderBatches
 from paretomtl.engine.batches.partition import BatchPartition
 from paretomtl.engine.batches.samples import read_batch
-from paretomtl.engine.batches.structure import map_tensors
+from paretomtl.engine.batches.structure import moved
 from paretomtl.engine.batches.task_batches import TaskBatches
 from paretomtl.problems import Data, PerTask
 
@@ -32,14 +32,11 @@ def make_batches(
     """Batches of a split; floating-point tensors are cast to ``dtype``, like the models."""
     partition = partition or BatchPartition()
 
-    def move(tensor: Tensor) -> Tensor:
-        return tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None, non_blocking=True)
-
-    def moved(batch: Any) -> Any:
-        return map_tensors(move, batch)
+    def move(batch: Any) -> Any:
+        return moved(batch, device, dtype)
 
     if data is None:
-        return NoData()
+        return OneBatch()
     if isinstance(data, PerTask):
         if partition.processes.is_distributed:
             raise ValueError(f"'{name}' must be one data set if several processes share a run. Got one per task.")
@@ -51,9 +48,9 @@ def make_batches(
         }
         return TaskBatches(name, parts, data.mode)
     if isinstance(data, DataLoader):
-        return LoaderBatches(name, data, moved, partition)
+        return LoaderBatches(name, data, move, partition)
     if isinstance(data, IterableDataset):
-        return LoaderBatches(name, DataLoader(data, batch_size=batch_size), moved, partition)
+        return LoaderBatches(name, DataLoader(data, batch_size=batch_size), move, partition)
     tensors = tensors_of(data)
     if tensors:
         if any(tensor.layout != torch.strided for tensor in tensors):
@@ -61,7 +58,7 @@ def make_batches(
         sizes = {len(tensor) if tensor.ndim else 0 for tensor in tensors}
         if len(sizes) > 1 or 0 in sizes:
             raise ValueError(_rows_differ(name, data, tensors))
-        return ResidentBatches(moved(data), sizes.pop(), batch_size, device, partition)
+        return ResidentBatches(move(data), sizes.pop(), batch_size, device, partition)
     if isinstance(data, Dataset) or is_map_style(data):
         dataset: Any = data
         if not hasattr(dataset, "__len__"):
@@ -74,11 +71,11 @@ def make_batches(
             len(dataset),
             batch_size,
             torch.device("cpu"),
-            lambda part: moved(read_batch(name, dataset, part.tolist())),
+            lambda part: move(read_batch(name, dataset, part.tolist())),
             partition,
         )
     if isinstance(data, Iterable) and not isinstance(data, (tuple, list, Mapping)):
-        return LoaderBatches(name, data, moved, partition)
+        return LoaderBatches(name, data, move, partition)
     raise TypeError(f"'{name}' must be tensors, a Dataset or a DataLoader. Got {describe_value(data)} instead.")
 
 

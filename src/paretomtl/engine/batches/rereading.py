@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from torch.utils.data import DataLoader, IterableDataset
+
+from paretomtl._support.random_state import isolated_randomness
+from paretomtl.problems.per_task import PerTask
 
 _REMEDY = (
     "data are read before training, in every epoch, and again at the end. Let __iter__ start from the "
@@ -88,6 +93,29 @@ def check_starts_again(name: str, data: Any, read_first: Callable[[], Any], same
             f"'{name}' must start from the beginning at each pass. Got {', '.join(same_ones)}, which goes on where the "
             f"last pass stopped: {_REMEDY}."
         )
+
+
+def warn_if_partial(name: str, data: Any) -> None:
+    """Warn of a split to evaluate on whose loader takes other samples in each pass; no sample is read."""
+    for task, part in data.data.items() if isinstance(data, PerTask) else ():
+        warn_if_partial(f"{name}[{task!r}]", part)
+    if not isinstance(data, DataLoader) or isinstance(data.dataset, IterableDataset):
+        return
+    order: Any = data.sampler if data.batch_sampler is None else data.batch_sampler
+    if hasattr(order, "__len__") and _numbers_in(order, 0) != _numbers_in(order, 1):
+        warnings.warn(
+            f"'{name}' takes other samples in each pass, so losses on it are those of a random part of the data, and "
+            "so is a choice by them. Write shuffle=False and drop_last=False, or draw the part once "
+            "(torch.utils.data.Subset).",
+            stacklevel=5,
+        )
+
+
+def _numbers_in(order: Any, seed: int) -> Counter[str]:
+    """How often each sample is in a pass of a sampler."""
+    with isolated_randomness(seed):
+        parts = list(itertools.islice(order, len(order)))
+    return Counter(str(number) for part in parts for number in (part if isinstance(part, Iterable) else [part]))
 
 
 def _sources(data: Any) -> list[Any]:

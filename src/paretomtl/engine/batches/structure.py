@@ -26,6 +26,14 @@ def map_tensors(function: Callable[[Tensor], Tensor], batch: Any) -> Any:
     return batch
 
 
+def moved(batch: Any, device: torch.device, dtype: torch.dtype) -> Any:
+    """A batch on a device, with its floating-point tensors in a dtype."""
+    return map_tensors(
+        lambda tensor: tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None, non_blocking=True),
+        batch,
+    )
+
+
 def _like(batch: Mapping[str, Any], parts: dict[str, Any]) -> Mapping[str, Any]:
     """Put entries in a mapping of the same type, whose methods a model may use; otherwise in a dictionary."""
     if type(batch) is dict:

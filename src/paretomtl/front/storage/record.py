@@ -65,6 +65,8 @@ def record_of(front: FrontData) -> dict[str, Any]:
         **({"decisions": list(front.decisions)} if front.decisions else {}),
         **({"names": list(front.names)} if front.names else {}),
         **({"ended": front.ended} if front.ended else {}),
+        **({"data": dict(front.data)} if front.data else {}),
+        **({"probes": {split: to_lists(losses) for split, losses in front.probes.items()}} if front.probes else {}),
     }
 
 
@@ -105,6 +107,11 @@ def fields_of(record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[
         "decisions": _to_tuple("decisions", record.get("decisions", [])),
         "names": _to_tuple("names", record.get("names", [])),
         "ended": record.get("ended", ""),
+        "data": record.get("data", {}),
+        "probes": {
+            split: _to_numbers(f"probes on {split}", losses, torch.float64)
+            for split, losses in _to_mapping("probes", record.get("probes", {})).items()
+        },
     }
     _check_fields(fields)
     return fields
@@ -181,7 +188,11 @@ def _check_fields(fields: Mapping[str, Any]) -> None:
         **{name: isinstance(fields[name], str) for name in ("problem", "method", "strategy", "ended")},
         **{name: fields[name] is None or _are(float, fields[name], tasks) for name in ("ideal", "reference")},
         "measured": _lead(fields["measured"], (rows,), 0),
-        "made_by": isinstance(fields["made_by"], dict) and all(isinstance(v, str) for v in fields["made_by"].values()),
+        **{
+            name: isinstance(fields[name], dict) and all(isinstance(v, str) for v in fields[name].values())
+            for name in ("made_by", "data")
+        },
+        "probes": _shaped(fields["probes"], (rows, tasks)),
         **{name: all(isinstance(text, str) for text in fields[name]) for name in ("remarks", "decisions")},
         "history": _lead(fields["history"], (rows, tasks), 1),
     }

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from paretomtl._support.random_state import isolated_randomness, model_seed
 from paretomtl.engine.batches.base import Batches
-from paretomtl.engine.batches.rereading import check_starts_again
+from paretomtl.engine.batches.rereading import check_starts_again, warn_if_partial
 from paretomtl.engine.batches.structure import count_samples, map_tensors, unchanged
 from paretomtl.engine.batches.task_batches import TaskBatches
 from paretomtl.engine.error_hints import came_from, find_pairs, hints, how_called
@@ -206,6 +206,8 @@ def check_passes(name: str, data: Any, batches: Batches) -> None:
             return first_batch(name, batches.epoch(0, 0))
 
     check_starts_again(name, data, read_first, lambda one, other: digest(one) == digest(other))
+    if not name.startswith("train"):
+        warn_if_partial(name, data)
 
 
 def first_batch(name: str, batches: Iterable[Any]) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from torch.utils.data import DataLoader
 
@@ -28,6 +28,7 @@ class Outcome:
         complete: whether the run reached a planned end.
         ended: why it ended, in words.
         shared: how many steps one model took for all of them; None without a branch.
+        data: by split, a checksum.
     """
 
     snapshots: Sequence[Snapshot]
@@ -37,6 +38,7 @@ class Outcome:
     complete: bool
     ended: str
     shared: int | None = None
+    data: Mapping[str, str] = field(default_factory=dict)
 
 
 def build_front(settings: Settings, index: int, outcome: Outcome, remarks: Sequence[str]) -> Front:
@@ -65,6 +67,7 @@ def build_front(settings: Settings, index: int, outcome: Outcome, remarks: Seque
             strategy=outcome.strategy,
             reference=history.reference(settings.problem, part),
             made_by=made_by(),
+            data=dict(outcome.data),
             remarks=tuple(remarks) if snapshot is snapshots[-1] else (),
             ended=outcome.ended,
             decisions=(

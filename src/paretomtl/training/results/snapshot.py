@@ -19,7 +19,7 @@ from paretomtl.methods import Method, State, slice_state
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All models at one moment: final, or right before the constraints are dropped."""
+    """All models at one moment: final, then also with losses on a few samples, or before constraints are dropped."""
 
     losses: dict[str, Tensor]
     metrics: dict[str, dict[str, Tensor]]
@@ -32,6 +32,7 @@ class Snapshot:
     measured: dict[str, Tensor] = field(default_factory=dict)
     directions: Tensor | None = None
     decisions: list[list[str]] = field(default_factory=list)
+    probes: dict[str, Tensor] = field(default_factory=dict)
 
     @classmethod
     def of(cls, method: Method, groups: Sequence[Group], scores: Mapping[str, Scores], epochs: list[int]) -> Snapshot:
@@ -73,6 +74,7 @@ class Snapshot:
             "ideal": self.ideal,
             "measured": {name: tensor[rows] for name, tensor in self.measured.items()},
             "epochs": self.epochs[rows],
+            "probes": {split: losses[rows] for split, losses in self.probes.items()},
             "models": StackedModels({name: tensor[rows] for name, tensor in self.parameters.items()}),
         }
 

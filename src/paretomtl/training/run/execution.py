@@ -12,8 +12,9 @@ from torch import Tensor
 from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl._support.splits import ranking_split
 from paretomtl.engine.average import averages_in_place
-from paretomtl.engine.batches.base import Batches
+from paretomtl.engine.batches.base import Batches, OneBatch
 from paretomtl.engine.batches.indexed import ResidentBatches
+from paretomtl.engine.batches.structure import moved
 from paretomtl.engine.branch import copy_into
 from paretomtl.engine.coupling import slices
 from paretomtl.engine.evaluate import Scores, evaluate
@@ -30,6 +31,7 @@ from paretomtl.problems import Problem
 from paretomtl.training.results.snapshot import concat_rows
 from paretomtl.training.run.models import SharedStart, make_models
 from paretomtl.training.settings.settings import Settings
+from paretomtl.training.torch_modes import library_modes
 from paretomtl.training.untrained import checked_untrained, is_cheap
 
 
@@ -188,6 +190,27 @@ class Execution:
             fallback = Fallback.after(number, self.choice, error)
         self._leave_stacks(fallback)
         return self._scores(split), f"the evaluation on '{split}' after step {number}"
+
+    def probe(self, samples: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Losses ``[K, m]`` on a few samples by split, in full precision; empty if that fails."""
+        settings, lowered = self._settings, [group.autocast for group in self.groups]
+        try:
+            for group in self.groups:
+                group.autocast = None
+            with library_modes("float32"):
+                return {
+                    split: self._scores_of_groups(
+                        replace(settings.problem, metrics={}),
+                        OneBatch(moved(batch, settings.device, settings.dtype)),
+                        f"some samples of {split!r}",
+                    ).losses.double()
+                    for split, batch in samples.items()
+                }
+        except Exception:  # such as a model that runs in low precision alone
+            return {}
+        finally:
+            for group, precision in zip(self.groups, lowered, strict=True):
+                group.autocast = precision
 
     def evaluate_shuffled(self) -> Tensor | None:
         """Losses ``[K, m]`` on the split that ranks, if each sample has the inputs of another.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -42,6 +43,7 @@ from paretomtl.training.run.stopping import (
     note_run_kept,
     out_of_time,
 )
+from paretomtl.training.settings.fingerprint import identify_data
 from paretomtl.training.settings.identity import RunIdentity
 from paretomtl.training.settings.settings import Settings
 from paretomtl.training.untrained import warned_before
@@ -196,12 +198,16 @@ class TrainingRun:
         if state.best is not None and settings.keep == "best":
             state.best.give_back(state.groups)
             epochs = state.best.epochs(state.epoch)
-        snapshots = [*state.snapshots, self._snapshot(epochs)]
-        texts, remarks = self._remarks(snapshots[-1])
+        final = self._snapshot(epochs)
+        known = {} if self._processes.is_distributed else identify_data(settings.problem)  # a loader has a part there
+        final = replace(final, probes=self._models.probe({split: batch for split, (_, batch) in known.items()}))
+        snapshots = [*state.snapshots, final]
+        texts, remarks = self._remarks(final)
         strategy = str(self._models)
         strategy += f"; {self._processes.size} processes" if self._processes.is_distributed else ""
         shared = self._models.branched_at if settings.branch is not None else None
-        outcome = Outcome(snapshots, state.history, strategy, state.seconds, complete, ended, shared)
+        data = {split: checksum for split, (checksum, _) in known.items()}
+        outcome = Outcome(snapshots, state.history, strategy, state.seconds, complete, ended, shared, data)
         self._fronts = [build_front(settings, i, outcome, lines) for i, lines in enumerate(remarks)]
         if self._folder is not None:
             self._folder.save_front(self._fronts[0])

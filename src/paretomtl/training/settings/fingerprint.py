@@ -12,6 +12,7 @@ import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.factories import make_scheduler
-from paretomtl._support.random_state import isolated_randomness, model_seed
+from paretomtl._support.random_state import isolated_randomness, model_seed, own_states_kept
+from paretomtl._support.splits import SPLITS
 from paretomtl._support.tensor_json import to_numbers
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.indexed import ResidentBatches
@@ -143,6 +145,25 @@ def fingerprint(batches: Batches) -> str | None:
         return None
     one, other = (digest((draw, batches.samples)) for draw in draws)
     return one if one == other else None
+
+
+def identify_data(problem: Problem) -> dict[str, tuple[str, Any]]:
+    """By split, a checksum of its data and a few of its samples, on the CPU; without splits whose samples are random.
+
+    It is the same for every batch size, precision and device.
+    """
+    sources = [getattr(problem, name) for name in SPLITS]
+    found = {}
+    with own_states_kept(sources):
+        for name, data in zip(SPLITS, sources, strict=True):
+            if data is None and name != "train":
+                continue
+            with suppress(Exception):  # unreadable data must not cost trained models
+                batches = make_batches(name, data, batch_size=256, device=torch.device("cpu"), dtype=torch.float32)
+                known = "none" if data is None else fingerprint(batches)
+                if known is not None:
+                    found[name] = known, _draw(batches)
+    return found
 
 
 def measure_start(

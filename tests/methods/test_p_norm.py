@@ -58,7 +58,7 @@ def test_on_the_ray_the_weights_are_the_importances(seed: int, p: float) -> None
 
 def test_its_limits_are_linear_scalarization_and_tchebycheff() -> None:
     losses, directions = vectors(3)
-    importances = torch.tensor([0.2, 0.3, 0.5]).double().expand(4, 3)
+    importances = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64).expand(4, 3)
     linear = Linear().weigh(Step(losses), Linear().init(importances))[0]
     assert torch.equal(weigh(PNorm(p=1, importances=(0.2, 0.3, 0.5)), losses, directions), linear)
     unit = torch.nn.functional.normalize(directions, dim=-1)

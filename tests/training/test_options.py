@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+import torch
 
 import paretomtl as pm
 from paretomtl.engine.strategy import Strategy
@@ -107,3 +108,11 @@ def test_every_option_reaches_the_settings() -> None:
     assert settings.seeds == [changed.pop("seed")]
     for name, value in changed.items():
         assert getattr(settings, name) == value, name
+
+
+@pytest.mark.parametrize("method", ["linear", "p-norm"])
+def test_decimals_of_a_list_keep_their_digits(method: str) -> None:
+    rows = [[0.1, 0.9], [0.7, 0.3]]
+    one = pm.fit(pm.problems.quadratic(), method, rows, epochs=1, device="cpu", progress="quiet").preferences
+    exact = torch.tensor(rows, dtype=torch.float64)
+    assert torch.equal(one, exact if method == "linear" else pm.preferences.validate(exact))

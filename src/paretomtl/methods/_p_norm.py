@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import is_number
+from paretomtl._support.argument_checks import as_rows, is_number
 from paretomtl.core import FEASIBLE_TOLERANCE, constraint_values, region_rows
 from paretomtl.core import preferences as vectors
 from paretomtl.core.reachable import LEAST_ENTRY, lift_zeros
@@ -135,7 +135,7 @@ class PNorm(ScaledMethod):
         }
 
     def _importances(self, count: int, tasks: int) -> Tensor:
-        given = torch.ones(tasks) if self.importances is None else torch.tensor(self.importances)
+        given = as_rows("importances", (1.0,) * tasks if self.importances is None else self.importances)
         if given.shape not in ((tasks,), (count, tasks)):
             raise ValueError(
                 f"'importances' must have one number per task ({tasks}), or a row of them for each of {count} models. "
@@ -145,7 +145,7 @@ class PNorm(ScaledMethod):
             raise ValueError(
                 f"'importances' must be positive: a task without one is never trained. Got {given.tolist()} instead."
             )
-        return importances(given.double().expand(count, tasks), "importances")
+        return importances(given.expand(count, tasks), "importances")
 
     def _check_least(self, tasks: int) -> None:
         if self.least >= 1.0 / tasks:

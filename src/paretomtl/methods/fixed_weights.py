@@ -31,7 +31,7 @@ class FixedWeights(ScaledMethod):
 
 def importances(rows: Tensor, name: str = "preferences") -> Tensor:
     """Check rows of importances ``[K, m]`` and scale them to sum to m; ``name`` is the argument in errors."""
-    rows = torch.as_tensor(rows).detach().double()
+    rows = torch.as_tensor(rows, dtype=torch.float64).detach()
     if rows.ndim != 2 or 0 in rows.shape:
         raise ValueError(f"'{name}' must have shape [K, m]. Got {list(rows.shape)} instead.")
     for k, row in enumerate(rows.tolist()):

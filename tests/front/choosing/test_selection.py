@@ -392,3 +392,13 @@ def test_the_knee_of_the_convex_problem_is_found_and_the_concave_one_has_none() 
     assert "concave or straight" in none.reason
     trained = pm.fit(pm.problems.quadratic(), "pareto-mtl", 5, epochs=300, progress="quiet", device="cpu")
     assert trained.select(knee=True).k == 2
+
+
+@pytest.mark.parametrize("best", ["a", "score"])
+def test_of_equally_good_models_one_that_no_other_dominates_is_chosen(best: str) -> None:
+    metrics = {"train": {"score": torch.tensor([0.9, 0.2, 0.9, 0.9])}}
+    found = front_of([[0.2, 0.9], [0.9, 0.8], [0.2, 0.5], [0.2, 0.5]], metrics=metrics, better={"score": "higher"})
+    assert found.select(best=best).k == 2
+    broken = front_of([[0.2, torch.nan], [0.9, 0.8], [0.2, 0.5]])
+    assert broken.select(best="a").k == 2
+    assert found.select(at_most={"a": 0.1}, best="b").nearest == 2, "the same for the nearest miss"

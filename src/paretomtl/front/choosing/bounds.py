@@ -105,7 +105,8 @@ def within_bounds(table: CandidateTable, bounds: Sequence[Bound], best: str) -> 
     usable = fits & values.isfinite()
     if not bool(usable.any()):
         return table.choose_none(f"No model on {table.on}{within} has a known {best}.")
-    row = int(torch.where(usable, -values if higher else values, torch.inf).argmin())
+    beaten, signed = table.beaten(usable), (-values if higher else values).tolist()
+    row = min(_rows(usable), key=lambda row: (signed[row], beaten[row]))
     count = int(fits.sum())
     return table.choose(
         row,
@@ -128,8 +129,8 @@ def _nearest(table: CandidateTable, bounds: Sequence[Bound], misses: Sequence[Te
     usual = usual if bool(usual.any()) else known
     ranges = [float(values[usual].amax() - values[usual].amin()) or 1.0 for values in columns]
     relative = torch.stack([missed / width for missed, width in zip(misses, ranges, strict=True)], -1)
-    rows = [row for row, wanted in enumerate(known.tolist()) if wanted]
-    row = min(rows, key=lambda row: (float(relative[row].amax()), float(relative[row].sum())))
+    beaten = table.beaten(known)
+    row = min(_rows(known), key=lambda row: (float(relative[row].amax()), float(relative[row].sum()), beaten[row]))
     missed = [(bound, float(miss[row])) for bound, miss in zip(bounds, misses, strict=True) if miss[row] > 0]
     details = " and ".join(
         f"its {bound.name} is {short_number(float(table.column(bound.name)[0][row]))}, {short_number(miss)} too "
@@ -141,3 +142,7 @@ def _nearest(table: CandidateTable, bounds: Sequence[Bound], misses: Sequence[Te
         nearest=table.subproblems[row],
         misses={bound.name: miss for bound, miss in missed},
     )
+
+
+def _rows(chosen: Tensor) -> list[int]:
+    return [row for row, wanted in enumerate(chosen.tolist()) if wanted]

@@ -13,6 +13,7 @@ from torch import Tensor
 from paretomtl._support.html_table import html_table, paragraph
 from paretomtl._support.splits import split_word
 from paretomtl._support.text import short_number, shorten, suggest_name
+from paretomtl.core import dominates
 from paretomtl.front._data import FrontData, losses_on
 from paretomtl.front.indicators import finite_nondominated
 from paretomtl.front.solution_labels import label
@@ -77,6 +78,11 @@ class CandidateTable:
         """The rows within the bounds that have finite losses, and that no other such row dominates."""
         losses = self.losses if self.within is None else torch.where(self.within[:, None], self.losses, torch.nan)
         return [row for row, wanted in enumerate(finite_nondominated(losses).tolist()) if wanted]
+
+    def beaten(self, among: Tensor) -> list[int]:
+        """How many rows ``among [K]`` bool dominate each row, which decides ties: fewer dominate the better one."""
+        counts: list[int] = dominates(self.losses[among][:, None], self.losses).sum(0).tolist()
+        return counts
 
     def beyond(self) -> Tensor:
         """Whether each row has a loss above the reference point, ``[K]`` bool.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import as_whole, check_count
+from paretomtl._support.argument_checks import as_rows, as_whole, check_count
 from paretomtl.core import preferences as vector_sets
 from paretomtl.front.limits import MAX_SOLUTIONS
 from paretomtl.methods import Method
@@ -58,13 +57,7 @@ def preference_rows(
         check_count("preferences", preferences)
         _check_most(preferences)
         return [method.spread(preferences, tasks, seed=seed) for seed in seeds]
-    try:
-        rows = torch.as_tensor(preferences).detach()
-        if rows.is_complex():
-            raise TypeError
-        rows = rows.double().cpu()
-    except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"'preferences' must be a number or rows of numbers. Got {preferences!r} instead.") from None
+    rows = as_rows("preferences", preferences)
     count = len(seeds)
     if rows.shape[-1:] != (tasks,) or rows.ndim not in (2, 3) or (rows.ndim == 3 and len(rows) != count):
         own = f", or [{count}, K, {tasks}], other ones for each seed" if count > 1 else ""

@@ -101,13 +101,18 @@ function balanced(view, split, limits = choices.limits) {
 // The rule of Front.select(best=NAME): the best value of all models within the limits, dominated ones included.
 function bestBy(view, split, name, limits = choices.limits) {
   const sign = isHigher(view, name) ? -1 : 1;
-  let best = null;
-  view.subproblems.forEach((_, i) => {
-    const value = valueAt(view, split, name, i);
-    if (!isNumber(value) || !isWithin(view, split, i, limits)) return;
-    if (best === null || sign * value < sign * valueAt(view, split, name, best)) best = i;
-  });
-  return best;
+  const rows = view.subproblems.map((_, i) => i).filter((i) => isNumber(valueAt(view, split, name, i)) && isWithin(view, split, i, limits));
+  return firstOf(view, split, rows, (i) => [sign * valueAt(view, split, name, i)]);
+}
+
+// The row whose score, a list of numbers, is smallest; of equal ones, that which fewest other such rows dominate.
+function firstOf(view, split, rows, scoreOf) {
+  const points = rows.map((i) => lossesAt(view, split, i));
+  const beats = (other, own) => isFinitePoint(other) && (isFinitePoint(own) ? dominates(other, own) : true);
+  const scores = points.map((own, at) => [...scoreOf(rows[at]), points.filter((other) => beats(other, own)).length]);
+  const order = (one, other) => one.map((value, at) => value - other[at]).find((difference) => difference !== 0) || 0;
+  const first = scores.reduce((best, score, at) => (best === null || order(score, scores[best]) < 0 ? at : best), null);
+  return first === null ? null : rows[first];
 }
 
 // The rule of Front.select if no model keeps all limits: the model whose largest miss is smallest, where a miss counts
@@ -116,17 +121,13 @@ function nearestToLimits(view, split, limits = choices.limits) {
   const all = limitList(limits);
   const known = view.subproblems.map((_, i) => i).filter((i) => all.every(({ name }) => isNumber(valueAt(view, split, name, i))));
   const usual = withinReference(view, split, known);
-  let best = null;
-  let least = [Infinity, Infinity];
-  for (const i of known) {
+  return firstOf(view, split, known, (i) => {
     const shares = all.map((one) => {
       const values = usual.map((j) => valueAt(view, split, one.name, j));
       return missOf(one, valueAt(view, split, one.name, i)) / (Math.max(...values) - Math.min(...values) || 1);
     });
-    const score = [Math.max(...shares), shares.reduce((sum, share) => sum + share, 0)];
-    if (score[0] < least[0] || (score[0] === least[0] && score[1] < least[1])) [best, least] = [i, score];
-  }
-  return best;
+    return [Math.max(...shares), shares.reduce((sum, share) => sum + share, 0)];
+  });
 }
 
 // The candidates in the order of a name, from worst to best; for two tasks and no name, along the front.

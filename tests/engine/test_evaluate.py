@@ -204,3 +204,73 @@ def test_outputs_that_cannot_be_put_together_are_said_to_be(split: dict[str, Any
     with pytest.warns(UserWarning, match=r"outputs should have samples in their first dimension.*\[3, 8, 2\]"):
         fit(problem, 2)
     fit(problem, 2, batch_size=32)  # one batch is the whole split
+
+
+def half_labelled(targets: Tensor) -> Tensor:
+    """Labels of the first task are rare in the first samples, those of the second in the last ones."""
+    rare = torch.linspace(0.05, 0.95, len(targets))
+    drawn = torch.rand(targets.shape, generator=torch.Generator().manual_seed(1))
+    return torch.where(drawn < torch.stack([rare, 1 - rare], -1), targets, torch.nan)
+
+
+def known(outputs: Tensor, targets: Tensor) -> Tensor:
+    return (outputs - targets)[~targets.isnan()].square().mean()
+
+
+X, Y = numbers(60)
+Y = half_labelled(Y)
+A, B = Y.unbind(-1)
+
+
+class ByName(nn.Linear):
+    """Outputs by task name."""
+
+    def __init__(self) -> None:
+        super().__init__(4, 2)
+
+    def forward(self, x: Tensor) -> Any:
+        return dict(zip("ab", super().forward(x).unbind(-1), strict=True))
+
+
+def stacked(outputs: Any, targets: Any) -> Tensor:
+    targets = targets.unbind(-1) if isinstance(targets, Tensor) else targets
+    return torch.stack([known(outputs[name], y) for name, y in zip("ab", targets, strict=True)])
+
+
+def by_names(model: Any, batch: Any) -> list[Tensor]:
+    return [known(model(batch["x"])[name], batch[name]) for name in "ab"]
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+@pytest.mark.parametrize(
+    ("losses", "data"),
+    [
+        (stacked, (X, Y)),
+        (stacked, (X, A, B)),
+        (by_names, {"x": X, "a": A, "b": B}),
+        ({"a": known, "b": known}, {"a": (X, A), "b": (X, B)}),
+        (lambda model, batch: stacked(model(batch[0]), batch[1]), (X, Y)),
+    ],
+    ids=["columns", "tuple", "names", "data by task", "model"],
+)
+def test_losses_are_means_over_all_labelled_samples(losses: Any, data: Any, accumulate: int) -> None:
+    """Micro-batches are the batch that they are parts of; evaluation is a bare loop over all labelled samples."""
+    problem = pm.Problem(ByName, losses, ["a", "b"], train=data, val=data)
+    options: Any = {"precision": "float64", "strategy": "sequential", "batch_size": 30, "epochs": 2}
+    front, whole = (fit(problem, 2, accumulate=parts, **options) for parts in (accumulate, 1))
+    for k in range(2):
+        outputs = front.model(k)(X.double())
+        expected = torch.stack([known(outputs["a"], A), known(outputs["b"], B)]).detach()
+        torch.testing.assert_close(front.losses["val"][k], expected, rtol=1e-12, atol=0)
+    torch.testing.assert_close(front.losses["train"], whole.losses["train"], rtol=1e-12, atol=0)
+
+
+def test_a_loss_that_does_not_need_the_labels_of_its_column_stays() -> None:
+    def losses(outputs: Tensor, targets: Tensor) -> list[Tensor]:
+        return [known(outputs[:, 0], targets[:, 0]), outputs.square().mean()]
+
+    labels = Y.clone()
+    labels[:30, 1] = torch.nan
+    problem = pm.Problem(lambda: nn.Linear(4, 2), losses, ["a", "size"], train=(X, labels))
+    front = fit(problem, 2, precision="float64", batch_size=30)
+    assert front.losses["train"].isfinite().all()

@@ -173,7 +173,8 @@ def count_labels(models: Models, losses: Tensor, part: Any, samples: int) -> tup
     labels = models.problem.labels_in(part)
     own = samples_by_task(part).to(losses.device) if isinstance(part, TaskBatch) else None
     if labels is None or samples == 0:
-        return present * (float(samples) if own is None else own), ~present.any(-1) & (samples > 0)
+        known = models.problem.labelled_share(part) * (float(samples) if own is None else own)
+        return present * known, ~present.any(-1) & (samples > 0)
     labels = labels.to(losses.device).double()
     if own is not None:  # stand-in batches have no labels
         labels = torch.where(own > 0, labels, 0.0)

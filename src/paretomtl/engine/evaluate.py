@@ -168,13 +168,14 @@ class _Tally:
 
 
 def _labels(problem: Problem, batch: Any, losses: Sequence[Tensor]) -> Tensor:
-    """How many samples of a batch have a label for each task, ``[m]``: all, or none where no model has a loss."""
+    """How many samples of a batch have a label for each task, ``[m]``: none where no model has a loss."""
     labels, device = problem.labels_in(batch), losses[0].device
     samples = samples_by_task(batch).to(device) if isinstance(batch, TaskBatch) else count_samples(batch)
     if labels is not None:
         labels = labels.to(device, torch.float64)
         return torch.where(samples > 0, labels, 0.0) if isinstance(samples, Tensor) else labels
-    return torch.cat([losses.isnan().logical_not() for losses in losses]).any(0).double() * samples
+    present = torch.cat([losses.isnan().logical_not() for losses in losses]).any(0).double()
+    return present * samples * problem.labelled_share(batch)
 
 
 def _all_of(batches: Batches) -> list[Any]:

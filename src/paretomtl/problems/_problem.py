@@ -19,7 +19,7 @@ from paretomtl.problems._description import describe_problem
 from paretomtl.problems._loss_vector import as_vector
 from paretomtl.problems._true_front import TrueFront
 from paretomtl.problems.per_task import PerTask, as_split
-from paretomtl.problems.task_losses import TaskLosses, make_losses, split_batch, takes_model
+from paretomtl.problems.task_losses import TaskLosses, labelled_share, make_losses, split_batch, takes_model
 
 Data: TypeAlias = Tensor | Sequence[Any] | Mapping[str, Any] | Dataset[Any] | DataLoader[Any] | PerTask | Any
 """A split: tensors, arrays or tables that share their first dimension, a Dataset, a DataLoader, or these by task."""
@@ -133,7 +133,8 @@ class Problem:
         truth: the true front, if it is known.
         counts: ``counts(batch)``, how many samples of a batch have a label for each task, ``[m]``. Means over several
             batches (micro-batches, processes, splits) are then exact if labels are missing, and a NaN despite labels is
-            recognised as a broken model. Without it, a task that is not NaN counts as labelled in the whole batch.
+            recognised as a broken model. Without it, labels of a task that are not NaN count if targets are ``[n, m]``,
+            one tensor for each task, or entries of a batch with the tasks' names; else all samples do.
 
     Example:
         >>> x, y = torch.randn(100, 3), torch.randn(100, 2)
@@ -305,6 +306,10 @@ class Problem:
             rule = f"shape [{len(self.tasks)}], one number per task"
             raise ValueError(f"'counts' must return {rule}. Got {list(labels.shape)} instead.")
         return labels
+
+    def labelled_share(self, batch: Any) -> Tensor | float:
+        """The share of each task's labels in a batch that are not NaN, ``[m]``, as far as labels are told by task."""
+        return labelled_share(batch, self.tasks, columns=not self.takes_model)
 
     def is_shared(self, name: str) -> bool:
         """Whether the parameter of this name is part of the Gramian, rather than of a head."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -104,6 +104,29 @@ def own_part(value: Any, task: str, tasks: list[str]) -> Any:
     if isinstance(value, (tuple, list)) and len(value) == len(tasks):
         return value[tasks.index(task)]
     return value
+
+
+def labelled_share(batch: Any, tasks: Sequence[str], *, columns: bool) -> Tensor | float:
+    """The share of each task's labels in a batch that are not NaN, ``[m]``; 1 where labels are not told by task.
+
+    It is also 1 for a task whose labels are all NaN: a loss that it has in spite of that does not depend on them.
+    ``columns`` says that all parts of a tuple but the first are targets.
+    """
+    parts: Any = batch
+    if isinstance(batch, TaskBatch):
+        parts = {task: own[1] for task, own in batch.items() if isinstance(own, (tuple, list)) and len(own) == 2}
+    elif isinstance(batch, (tuple, list)) and (len(batch) == 2 or (columns and len(batch) > 2)):
+        parts = split_batch(batch)[1]
+        parts = parts.unbind(1) if isinstance(parts, Tensor) and parts.shape[1:] == (len(tasks),) else parts
+    if isinstance(parts, (tuple, list)) and len(parts) == len(tasks):
+        parts = dict(zip(tasks, parts, strict=True))
+    labels = [parts.get(task) for task in tasks] if isinstance(parts, Mapping) else []
+    if not any(isinstance(part, Tensor) and part.is_floating_point() for part in labels):
+        return 1.0
+    one = torch.ones((), dtype=torch.float64, device=_device(labels))
+    shares = [part.isnan().logical_not().double().mean() if isinstance(part, Tensor) else one for part in labels]
+    known = torch.stack(shares)
+    return torch.where(known > 0, known, 1.0)
 
 
 def loss_functions(losses: Any) -> dict[str, Any]:

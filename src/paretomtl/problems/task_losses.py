@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -130,10 +131,14 @@ def labelled_share(batch: Any, tasks: Sequence[str], *, columns: bool) -> Tensor
 
 
 def loss_functions(losses: Any) -> dict[str, Any]:
-    """The user's loss functions, by their names in messages."""
+    """The user's loss functions without the arguments of a partial, by their names in messages."""
     if isinstance(losses, TaskLosses):
-        return {f"losses[{task!r}]": function for task, function in losses.functions.items()}
-    return {"losses": losses}
+        return {f"losses[{task!r}]": _unwrapped(function) for task, function in losses.functions.items()}
+    return {"losses": _unwrapped(losses)}
+
+
+def _unwrapped(function: Any) -> Any:
+    return _unwrapped(function.func) if isinstance(function, functools.partial) else function
 
 
 def widened(outputs: Any) -> Any:

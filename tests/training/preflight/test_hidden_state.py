@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -196,17 +197,135 @@ def test_losses_that_count_in_a_closure_are_refused_by_name() -> None:
         fit(problem(losses=losses))
 
 
-def test_parameters_of_the_losses_are_refused_as_nobody_trains_them() -> None:
-    class Uncertain(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.log_variance = nn.Parameter(torch.zeros(2))
+class Uncertain(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_variance = nn.Parameter(torch.zeros(2))
 
-        def forward(self, outputs: Any, targets: Tensor) -> Tensor:
-            return cross_entropies(outputs, targets) * (-self.log_variance).exp() + self.log_variance
+    def forward(self, outputs: Any, targets: Tensor) -> Tensor:
+        return weighed(outputs, targets, self.log_variance)
 
-    with pytest.raises(ValueError, match=r"'losses' must not have parameters to train.*'log_variance'"):
-        fit(problem(losses=Uncertain()))
+
+def weighed(outputs: Any, targets: Tensor, log_variance: Tensor) -> Tensor:
+    return cross_entropies(outputs, targets) * (-log_variance).exp() + log_variance
+
+
+class Holder:
+    def __init__(self) -> None:
+        self.weights = {"log_variance": torch.zeros(2, requires_grad=True)}
+
+    def losses(self, outputs: Any, targets: Tensor) -> Tensor:
+        return weighed(outputs, targets, self.weights["log_variance"])
+
+
+LOG_VARIANCE = nn.Parameter(torch.zeros(2))
+
+
+def by_global(outputs: Any, targets: Tensor) -> Tensor:
+    return weighed(outputs, targets, LOG_VARIANCE)
+
+
+def by_closure() -> Any:
+    log_variance = torch.zeros(2, requires_grad=True)
+    return lambda outputs, targets: weighed(outputs, targets, log_variance)
+
+
+def by_other_model() -> Any:
+    """Another network than the model that is trained, though the factory made it."""
+    other = MLP()
+    return lambda model, batch: cross_entropies(model(batch[0]), batch[1]) + cross_entropies(other(batch[0]), batch[1])
+
+
+class Listed(nn.Module):
+    """Heads in a list, which is not registered: a mistake that torch does not notice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk, self.heads = nn.Linear(6, 3), [nn.Linear(3, 3), nn.Linear(3, 3)]
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return tuple(head(self.trunk(x)) for head in self.heads)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"losses": Uncertain()}, "losses.log_variance"),
+        ({"losses": Holder().losses}, r"losses.weights\['log_variance'\]"),
+        ({"losses": by_global}, "losses.LOG_VARIANCE"),
+        ({"losses": by_closure()}, "losses.log_variance"),
+        ({"losses": by_other_model()}, "losses.other.heads.0.weight"),
+        ({"losses": functools.partial(weighed, log_variance=nn.Parameter(torch.zeros(2)))}, "losses.log_variance"),
+        ({"model": Listed}, r"model.heads\[0\].weight"),
+    ],
+)
+def test_tensors_to_train_outside_of_the_model_are_refused_as_nothing_trains_them(options: Any, name: str) -> None:
+    with pytest.raises(ValueError, match=rf"parameters to train .*Got .*{name}[.,].*losses\(model, batch"):
+        fit(problem(**options))
+
+
+def test_what_is_fixed_or_differentiated_by_may_be_used_by_losses() -> None:
+    """A frozen network with a batch norm in eval mode, and gradients by the inputs: of the batch, and made anew."""
+    judge = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).requires_grad_(False).eval()
+
+    def physics(model: Any, batch: Any) -> list[Tensor]:
+        x, y = batch
+        found = []
+        for points in (x.requires_grad_(), x.detach().clone().requires_grad_()):
+            with torch.enable_grad():
+                first, second = model(points)
+                (slope,) = torch.autograd.grad(first.sum(), points, create_graph=True)
+            judged = judge(first).square().mean() + nn.functional.cross_entropy(second, y[:, 1])
+            found.append(slope.square().mean() + judged)
+        return found
+
+    before = {name: tensor.clone() for name, tensor in judge.state_dict().items()}
+    assert fit(problem(losses=physics), "linear", strategy="sequential").complete
+    assert all(torch.equal(tensor, before[name]) for name, tensor in judge.state_dict().items())
+
+
+class Running(nn.Module):
+    """The remedy of old for a loss that counts in an attribute: a buffer, which all models would share."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("steps", torch.zeros(()))
+
+    def forward(self, outputs: Any, targets: Tensor) -> Tensor:
+        self.steps += 1
+        return cross_entropies(outputs, targets) * (1 + 0.1 * self.steps)
+
+
+def with_teacher() -> Any:
+    """Follows the model as a mean, outside of it."""
+    teacher = MLP().requires_grad_(False)
+
+    def losses(model: Any, batch: Any) -> Tensor:
+        for mean, now in zip(teacher.parameters(), model.parameters(), strict=True):
+            mean.lerp_(now.detach(), 0.1)
+        return cross_entropies(model(batch[0]), batch[1]) + (model(batch[0])[0] - teacher(batch[0])[0]).square().mean()
+
+    return losses
+
+
+def with_judge() -> Any:
+    judge = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).requires_grad_(False)
+    return lambda outputs, targets: cross_entropies(outputs, targets) + judge(outputs[0]).square().mean()
+
+
+@pytest.mark.parametrize(
+    ("losses", "name"),
+    [
+        (Running(), "Running.steps"),
+        (functools.partial(Running()), "Running.steps"),
+        (with_judge(), "BatchNorm1d.running_mean"),
+        (with_teacher(), "Linear.weight"),
+    ],
+)
+def test_modules_of_the_losses_that_a_pass_changes_are_refused(losses: Any, name: str) -> None:
+    with pytest.raises(ValueError, match=rf"must not change modules that are no part.*{name}.*eval mode"):
+        fit(problem(losses=losses))
+    assert not isinstance(losses, Running) or losses.steps == 0, "a trial leaves them as they were"
 
 
 class Phases(MLP):
@@ -291,3 +410,8 @@ def test_global_variables_that_are_only_read_or_only_written_are_fine() -> None:
         return found
 
     fit(problem(losses=losses), "linear", epochs=1, strategy="sequential")
+
+
+def test_a_partial_hides_no_count() -> None:
+    with pytest.raises(ValueError, match=r"must not count or accumulate.*STEPS"):
+        fit(problem(losses=functools.partial(counting_in_a_global)), "linear")

@@ -29,7 +29,7 @@ from paretomtl.engine.models.modules import make_modules, separate_frozen
 from paretomtl.engine.models.single import Single
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import Problem
-from paretomtl.training.preflight.hidden_state import check_hidden_state
+from paretomtl.training.preflight.hidden_state import check_hidden_state, check_leaves, other_modules_unchanged
 from paretomtl.training.preflight.loss_sums import find_sums
 from paretomtl.training.preflight.metrics import check_metrics
 from paretomtl.training.preflight.missing_values import missing_values
@@ -99,12 +99,13 @@ def check_losses(settings: Settings, modules: Sequence[nn.Module], batch: Any) -
     if settings.autocast is not None:
         precision = torch.autocast(settings.device.type, dtype=settings.autocast)
     try:
-        with precision, unchanged(batch):
-            separate_frozen(modules, check_hidden_state(problem, module, batch))
-        with isolated_randomness():
-            models = Single(problem, copy.deepcopy(module))
-            with precision:
-                losses = models.losses(batch)
+        with other_modules_unchanged():
+            with precision, unchanged(batch):
+                separate_frozen(modules, check_hidden_state(problem, module, batch))
+            with isolated_randomness():
+                models = Single(problem, copy.deepcopy(module))
+                with precision:
+                    losses = models.losses(batch)
     except Exception as error:
         for note in (how_called(problem, batch, error), *hints(error, batch)):
             error.add_note(note)
@@ -115,6 +116,8 @@ def check_losses(settings: Settings, modules: Sequence[nn.Module], batch: Any) -
             f"'model' must keep its parameters: the optimizer trains those that it was given. Got {replaced[:3]}, "
             "which a forward pass replaced by new ones: change them in place, under torch.no_grad()."
         )
+    with precision:
+        check_leaves(problem, models.module, losses, batch)
     if not losses.requires_grad:
         raise ValueError(
             "'losses' must depend on the model's parameters. Got losses attached to none of them: do not compute them "

@@ -5,9 +5,13 @@ Checkpoints, fronts and stacks hold parameters and buffers. An attribute that a 
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Mapping, MutableMapping, Sequence
-from contextlib import suppress
+import functools
+import inspect
+import types
+import weakref
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +28,11 @@ from paretomtl.problems import Problem
 from paretomtl.problems.task_losses import loss_functions
 
 _LARGEST = 1 << 22  # bytes of the largest tensor of the losses that is copied
+_MOST = 10_000  # objects that are searched for the name of a tensor
 _NUMBERS = (bool, int, float, complex, Tensor, np.ndarray, np.generic)
 _REMEDY = (
-    "keep it in a buffer (register_buffer) that is changed in place, so that stacks, checkpoints and fronts have it"
+    "keep it in a buffer of the model (register_buffer) that is changed in place, so that stacks, checkpoints and "
+    "fronts have it; losses(model, batch) reaches it there"
 )
 
 
@@ -45,7 +51,6 @@ def check_hidden_state(problem: Problem, module: nn.Module, batch: Any) -> list[
     Returns:
         The names of frozen parameters that the pass changes, as those of a teacher that follows the model.
     """
-    _check_losses_have_no_parameters(problem)
     own = _loss_spaces(problem) | {"global variables": global_numbers(problem.losses, module)}
     start = {label: _copied(space) for label, space in own.items()}
     try:
@@ -180,15 +185,113 @@ def _loss_spaces(problem: Problem) -> Spaces:
     return spaces
 
 
-def _check_losses_have_no_parameters(problem: Problem) -> None:
-    for losses in loss_functions(problem.losses).values():
-        owner = getattr(losses, "__self__", losses)
-        if isinstance(owner, nn.Module) and any(p.requires_grad for p in owner.parameters()):
-            names = [name for name, p in owner.named_parameters() if p.requires_grad][:5]
-            raise ValueError(
-                f"'losses' must not have parameters to train, which belong to the model. Got {names}: make them part "
-                "of what 'model' makes, and write losses(model, batch)."
-            )
+def check_leaves(problem: Problem, model: nn.Module, losses: Tensor, batch: Any) -> None:
+    """Refuse tensors to train that the losses reach, and that are no parameters of the model: nothing trains them.
+
+    Tensors of the batch, and those that a pass makes, may require gradients: physics losses differentiate by both.
+
+    Args:
+        problem: whose losses they are.
+        model: the one that made the losses.
+        losses: attached to their graph.
+        batch: what they were computed on.
+    """
+    own = {id(parameter) for parameter in model.parameters()}
+    map_tensors(lambda tensor: own.add(id(tensor)) or tensor, batch)  # type: ignore[func-returns-value]
+    strangers = [leaf for leaf in _leaves(losses) if id(leaf) not in own]
+    if not strangers:
+        return
+    with isolated_randomness():
+        again = _leaves(ModelWithLosses(problem, model)(batch)[0])
+    names = _places({"model": model, "losses": problem.losses})
+    found = [names.get(id(leaf), f"shape {list(leaf.shape)}") for leaf in strangers if any(leaf is x for x in again)]
+    if found:
+        raise ValueError(
+            "'losses' must not have parameters to train other than those of the model: nothing trains them. Got "
+            f"{', '.join(sorted(found)[:5])}. Make them part of what 'model' makes (modules of a list in "
+            "nn.ModuleList), and reach them by losses(model, batch). What stays fixed needs requires_grad_(False). "
+            "Points to differentiate at are made in each call: points.detach().requires_grad_()."
+        )
+
+
+def _leaves(losses: Tensor) -> list[Tensor]:
+    """The tensors that a gradient of the losses would be added up in."""
+    nodes, seen, found = [losses.grad_fn], set[Any](), list[Tensor]()
+    while nodes:
+        node = nodes.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            nodes += [before for before, _ in node.next_functions]
+            found += [node.variable] if hasattr(node, "variable") else []
+    return found
+
+
+def _places(roots: dict[str, Any]) -> dict[int, str]:
+    """Where tensors are held, by their ids: in variables of functions, attributes and containers, the nearest first."""
+    found, seen, todo = dict[int, str](), dict[int, Any](), list(roots.items())
+    for name, value in todo:
+        if id(value) in seen or len(seen) > _MOST:
+            continue
+        seen[id(value)] = value
+        if isinstance(value, Tensor):
+            found[id(value)] = name
+        elif isinstance(value, (dict, list, tuple)):
+            parts = value.items() if isinstance(value, dict) else enumerate(value)
+            todo += [(f"{name}[{key!r}]", part) for key, part in parts]
+        else:
+            todo += [(f"{name}.{key}", part) for key, part in _parts(value).items()]
+    return found
+
+
+def _parts(value: Any) -> dict[str, Any]:
+    """What an object, a module or a function holds, by name."""
+    if isinstance(value, nn.Module):
+        return {**dict(value.named_parameters()), **dict(attributes_of(value)[""]), **dict(value.named_children())}
+    if isinstance(value, functools.partial):
+        return {**value.keywords, "args": value.args, "func": value.func}
+    if isinstance(value, (types.FunctionType, types.MethodType)):
+        with contextlib.suppress(ValueError):  # a variable that is not set yet
+            known = inspect.getclosurevars(value)
+            return {**known.globals, **known.nonlocals, **vars(getattr(value, "__self__", None) or object)}
+    return {} if isinstance(value, (type, types.ModuleType)) else dict(getattr(value, "__dict__", {}))
+
+
+@contextlib.contextmanager
+def other_modules_unchanged() -> Iterator[None]:
+    """Refuse changes of modules that are called within and are no part of the model, as all models share them."""
+    own, found = weakref.WeakSet[nn.Module](), dict[nn.Module, dict[str, Tensor]]()
+
+    def note(module: nn.Module, _: Any) -> None:
+        if isinstance(module, ModelWithLosses):
+            own.update(module.modules())
+        for part in () if module in own or module in found else module.modules():
+            if part not in own and part not in found:
+                found[part] = _copied(_tensors_of(part))
+
+    handle = torch.nn.modules.module.register_module_forward_pre_hook(note)
+    try:
+        yield
+    finally:
+        handle.remove()
+    changed = list[str]()
+    for part, before in found.items():
+        now = _tensors_of(part)
+        for _, name in changes({"": before}, {"": now}):
+            changed.append(f"{type(part).__name__}.{name}")
+            if name in before and name in now and before[name].shape == now[name].shape:
+                now[name].detach().copy_(before[name])
+    if changed:
+        raise ValueError(
+            "'model' and 'losses' must not change modules that are no part of the model, as all models share them. Got "
+            f"{changed[:3]}, which a forward pass changed. A fixed network needs eval mode: network.eval(). What "
+            "changes from step to step belongs in what 'model' makes, where losses(model, batch) reaches it."
+        )
+
+
+def _tensors_of(part: nn.Module) -> dict[str, Tensor]:
+    """The parameters and buffers of a module itself; other kinds, such as quantised ones, cannot be compared."""
+    tensors: list[tuple[str, Any]] = [*part._parameters.items(), *part._buffers.items()]
+    return {name: each for name, each in tensors if type(each) in (Tensor, nn.Parameter) and not each.is_quantized}
 
 
 def _is_attached(value: Any) -> bool:
@@ -209,7 +312,7 @@ def _copied(space: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
         large = isinstance(value, (Tensor, np.ndarray)) and value.nbytes > _LARGEST
         if isinstance(value, (*_NUMBERS, list, dict, set, torch.Generator)) and not large:
-            with suppress(Exception):  # such as a lock, or an open file, inside of it
+            with contextlib.suppress(Exception):  # such as a lock, or an open file, inside of it
                 values[name] = copy.deepcopy(map_tensors(Tensor.detach, value) if _is_attached(value) else value)
     return values
 

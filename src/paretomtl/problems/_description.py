@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from paretomtl.problems.per_task import PerTask
-from paretomtl.problems.task_losses import TaskLosses
+from paretomtl.problems.task_losses import TaskLosses, takes_model
 
 
 def describe_problem(problem: Mapping[str, Any]) -> str:
@@ -19,6 +19,8 @@ def describe_problem(problem: Mapping[str, Any]) -> str:
     by_task = isinstance(losses, TaskLosses)
     functions = {task: _name(each) for task, each in losses.functions.items()} if by_task else _name(losses)
     lines = {"model": _name(problem["model"]), "losses": functions, "tasks": list(problem["tasks"])}
+    if by_task and not all(map(takes_model, losses.functions.values())):
+        lines["split"] = _describe_parts(problem["train"], len(problem["tasks"]))
     for split in ("train", "val", "test"):
         if problem[split] is not None:
             lines[split] = describe_data(problem[split])
@@ -36,6 +38,15 @@ def describe_problem(problem: Mapping[str, Any]) -> str:
     if recipe:
         lines["recipe"] = recipe
     return "\n".join([f"Problem {problem['name']!r}", *(f"  {name}: {value}" for name, value in lines.items())])
+
+
+def _describe_parts(train: Any, tasks: int) -> str:
+    """Which part of outputs and targets each function of a task gets; targets are known if data are tensors."""
+    by_name = f"by task name in a dictionary, by place in a tuple of {tasks}, else whole"
+    targets = "by data set" if isinstance(train, PerTask) else by_name
+    if isinstance(train, (tuple, list)):
+        targets = "by place" if len(train) == tasks + 1 else "whole"
+    return f"outputs {by_name}; targets {targets}" if targets != by_name else f"outputs and targets {by_name}"
 
 
 def describe_data(data: Any) -> str:

@@ -112,7 +112,8 @@ class Problem:
             ``losses(model, batch)`` for batches of any structure. Returns the m losses ``[m]``, or a dictionary by task
             name; each a mean over samples. NaN means that a task has no labels in the batch; that step leaves it out.
             May also be a dictionary of such functions by task name, each of which returns one loss. If outputs and
-            targets are dictionaries by task name, or tuples with one part for each task, each function sees its own.
+            targets are dictionaries by task name, or tuples with one part for each task, each function sees its own;
+            it sees anything else whole, and is refused if both ways would run with different results.
         tasks: the names of the tasks.
         train: tensors with a common first dimension (a tuple, or a dictionary for the general form), a ``Dataset``, or
             a ``DataLoader``. Arrays of NumPy and tables of pandas become tensors: integers become int64 (uint8 and bool

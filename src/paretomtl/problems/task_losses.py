@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -48,6 +49,15 @@ class TaskLosses:
             else function(*(own_part(each, task, list(self.functions)) for each in (outputs, targets)))
             for task, function in self.functions.items()
         }
+
+    def arguments(self, model: Callable[..., Any], batch: Any) -> dict[str, tuple[Any, Any]]:
+        """The outputs and targets of which each function ``(outputs, targets)`` gets its part, by task."""
+        tasks = [task for task, function in self.functions.items() if not takes_model(function)]
+        if not isinstance(batch, TaskBatch):
+            inputs, targets = split_batch(batch) if tasks else (None, None)
+            return dict.fromkeys(tasks, (widened(model(inputs)), targets) if tasks else (None, None))
+        pairs = {task: split_batch(batch[task], task) for task in tasks if batch.samples[task]}
+        return {task: (widened(model(inputs)), {task: targets}) for task, (inputs, targets) in pairs.items()}
 
     def _own(self, task: str, model: Callable[..., Any], batch: TaskBatch) -> Any:
         function = self.functions[task]
@@ -105,6 +115,37 @@ def own_part(value: Any, task: str, tasks: list[str]) -> Any:
     if isinstance(value, (tuple, list)) and len(value) == len(tasks):
         return value[tasks.index(task)]
     return value
+
+
+def runs_otherwise(
+    function: Callable[..., Any], outputs: Any, targets: Any, task: str, tasks: list[str]
+) -> bool | None:
+    """Whether a function of a task returns another number if outputs or targets are split otherwise.
+
+    A tuple of one part per task may belong together, and a tensor may have a column for each task. False says that the
+    function fails on these, so that what it gets must be meant. None says that it makes no difference.
+    """
+    pairs = itertools.product(_readings(outputs, task, tasks), _readings(targets, task, tasks))
+    values = list[float | None]()
+    for first, second in pairs:
+        try:
+            values.append(float(function(first, second)))
+        except Exception:
+            values.append(None)
+    own, *others = values
+    if own is None or not any(other is not None for other in others):
+        return False
+    return True if any(other is not None and other != own and other == other for other in others) else None
+
+
+def _readings(value: Any, task: str, tasks: list[str]) -> list[Any]:
+    """The part of a value for a task, and what else may be meant."""
+    own = own_part(value, task, tasks)
+    if own is not value:
+        return [own] if isinstance(value, Mapping) else [own, value]
+    if isinstance(value, Tensor) and value.ndim > 1 and len(tasks) in (value.shape[1], value.shape[-1]):
+        return [value, value.select(1 if value.shape[1] == len(tasks) else -1, tasks.index(task))]
+    return [value]
 
 
 def labelled_share(batch: Any, tasks: Sequence[str], *, columns: bool) -> Tensor | float:

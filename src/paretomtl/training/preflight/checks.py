@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
+import itertools
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from paretomtl._support.argument_checks import describe_value
 from paretomtl._support.random_state import isolated_randomness, model_seed
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.rereading import check_starts_again, warn_if_partial
@@ -29,6 +31,7 @@ from paretomtl.engine.models.modules import make_modules, separate_frozen
 from paretomtl.engine.models.single import Single
 from paretomtl.engine.processes import ProcessGroup
 from paretomtl.problems import Problem
+from paretomtl.problems.task_losses import TaskLosses, runs_otherwise
 from paretomtl.training.preflight.hidden_state import check_hidden_state, check_leaves, other_modules_unchanged
 from paretomtl.training.preflight.loss_sums import find_sums
 from paretomtl.training.preflight.metrics import check_metrics
@@ -118,6 +121,7 @@ def check_losses(settings: Settings, modules: Sequence[nn.Module], batch: Any) -
         )
     with precision:
         check_leaves(problem, models.module, losses, batch)
+    _check_parts(problem, module, batch)
     if not losses.requires_grad:
         raise ValueError(
             "'losses' must depend on the model's parameters. Got losses attached to none of them: do not compute them "
@@ -150,8 +154,36 @@ def check_losses(settings: Settings, modules: Sequence[nn.Module], batch: Any) -
     return problem.train is None or apart
 
 
+def _check_parts(problem: Problem, module: nn.Module, batch: Any) -> None:
+    """Refuse functions by task that would also run on another part of outputs and targets, with another result."""
+    if not isinstance(problem.losses, TaskLosses):
+        return
+    with isolated_randomness(), torch.no_grad():
+        given = problem.losses.arguments(copy.deepcopy(module), batch)
+        given = map_tensors(lambda tensor: tensor.cpu().clone(), given)  # wrong class numbers would break a GPU
+        functions, tasks = problem.losses.functions, list(problem.tasks)
+        found = [runs_otherwise(functions[task], first, last, task, tasks) for task, (first, last) in given.items()]
+    if True in found and False not in found:
+        outputs, targets = next(iter(given.values()))
+        raise ValueError(
+            "'losses' must leave no doubt which part of outputs and targets each function gets. Got functions that run "
+            f"on one part for each of the tasks {tasks} as well as on the whole, with outputs that are "
+            f"{describe_value(outputs)} and targets that are {describe_value(targets)}. If each task has its own part, "
+            f"let the model return a dictionary, {{{tasks[0]!r}: ..., {tasks[1]!r}: ...}}, and give targets of each "
+            "task. If they belong together, write one function losses(outputs, targets), or losses(model, batch), "
+            "that returns the losses of all tasks."
+        )
+
+
 def _warn_of_gradients(problem: Problem, losses: Tensor, rows: Sequence[Sequence[Tensor | None]]) -> None:
-    """Warn of tasks whose gradients are not finite, though their losses are: they would freeze every model."""
+    """Warn of tasks that are one, and of those whose gradients are not finite, which would freeze every model."""
+    for i, j in itertools.combinations(range(len(rows)), 2):
+        if bool(losses[i] == losses[j]) and all(map(_equal, rows[i], rows[j])):
+            warnings.warn(
+                f"tasks {problem.tasks[i]!r} and {problem.tasks[j]!r} have the same loss and gradients on the first "
+                "batch: they may be one task. Check that each loss takes its own outputs and targets.",
+                stacklevel=7,
+            )
     broken = [
         task
         for task, loss, row in zip(problem.tasks, losses.detach(), rows, strict=True)
@@ -165,6 +197,10 @@ def _warn_of_gradients(problem: Problem, losses: Tensor, rows: Sequence[Sequence
             "torch.where instead. So do square roots and norms of zero.",
             stacklevel=7,
         )
+
+
+def _equal(one: Tensor | None, other: Tensor | None) -> bool:
+    return one is other or (one is not None and other is not None and torch.equal(one, other))
 
 
 def _check_factory(settings: Settings, modules: Sequence[nn.Module], batch: Any) -> None:

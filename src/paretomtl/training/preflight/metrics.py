@@ -15,7 +15,7 @@ from paretomtl.engine.evaluate import concatenate
 from paretomtl.problems import Metric, Problem
 from paretomtl.problems.metrics import measure
 from paretomtl.problems.per_task import TaskBatch
-from paretomtl.problems.task_losses import takes_model
+from paretomtl.problems.task_losses import runs_otherwise, takes_model
 
 _MISTAKES = TypeError, AttributeError, NameError
 
@@ -31,6 +31,7 @@ def check_metrics(problem: Problem, split: str, module: nn.Module, batch: Any) -
     """
     if not problem.metrics or isinstance(batch, TaskBatch):
         return
+    doubtful = dict[str, bool | None]()
     with isolated_randomness(0), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         outputs = None if problem.takes_model else problem.run(copy.deepcopy(module).eval(), batch)[1]
@@ -41,6 +42,8 @@ def check_metrics(problem: Problem, split: str, module: nn.Module, batch: Any) -
                 else:  # copies, as of a whole split
                     seen = concatenate([outputs]), concatenate([problem.split_batch(batch)[1]])
                 measure(problem, metric, *seen)
+                if metric.task is not None and not problem.takes_model:
+                    doubtful[name] = runs_otherwise(metric.function, *seen, metric.task, list(problem.tasks))
             except UnboundLocalError:  # a branch that few samples do not take
                 continue
             except _MISTAKES as error:
@@ -51,6 +54,13 @@ def check_metrics(problem: Problem, split: str, module: nn.Module, batch: Any) -
                 raise
             except Exception:  # such as a class that few samples do not have
                 continue
+    for name, doubt in doubtful.items():
+        if doubt:
+            raise ValueError(
+                f"metric '{name}' must leave no doubt which part of outputs and targets it gets. Got a function that "
+                "runs on one part for each task as well as on the whole. Set task=None, and take the part in the "
+                "function, such as outputs[:, 0]; or let the model return a dictionary by task name."
+            )
 
 
 def _form(problem: Problem, metric: Metric) -> str:

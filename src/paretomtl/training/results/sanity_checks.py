@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -133,6 +134,7 @@ def find_problems(result: Result) -> list[str]:
         *([] if stuck or unlearnt else _at_chance(result)),
         *worse,
         *([] if stuck else _raised(result)),
+        *_one_task(result),
         *(_same(result) or _clumped(result)),
         *(_one_for_all(result) or beaten),
         *_outside(result),
@@ -300,6 +302,18 @@ def _raised(result: Result) -> list[str]:
         f'{what}. Take directions that models reach (preferences="reachable:{len(result.numbers)}"), or the default '
         "method."
     ]
+
+
+def _one_task(result: Result) -> list[str]:
+    """Tasks whose losses are equal in all models, which differ."""
+    apart = bool((result.losses != result.losses[0]).any())
+    for i, j in itertools.combinations(range(len(result.tasks)), 2):
+        if apart and torch.allclose(result.losses[:, i], result.losses[:, j], rtol=_SAME, atol=0.0):
+            return [
+                f"tasks {result.tasks[i]} and {result.tasks[j]} have the same losses in all models on {result.split}: "
+                "they may be one task. Check that each loss takes its own outputs and targets."
+            ]
+    return []
 
 
 def _same(result: Result) -> list[str]:

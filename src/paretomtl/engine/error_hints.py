@@ -74,7 +74,10 @@ def how_called(problem: Problem, batch: Any, error: Exception) -> str:
         return "This came from losses(model()): without 'train', model() takes no argument, and losses(outputs) one."
     form = "losses(model, batch)" if problem.takes_model else "losses(model(inputs), targets)"
     if isinstance(problem.losses, TaskLosses):
-        form = "losses[task](outputs, targets), each with its part of dictionaries and of tuples of m,"
+        form = (
+            "losses[task](outputs, targets), with its part of dictionaries by task name and of tuples with one part "
+            "per task,"
+        )
     guessed = str(error).startswith("'losses'") or hints(error, batch)
     mistaken = not problem.takes_model and not guessed and isinstance(error, (AttributeError, LookupError, TypeError))
     other = " For losses(model, batch), its first parameter must be called 'model'." if mistaken else ""

@@ -121,7 +121,7 @@ def check_losses(settings: Settings, modules: Sequence[nn.Module], batch: Any) -
         )
     with precision:
         check_leaves(problem, models.module, losses, batch)
-    _check_parts(problem, module, batch)
+        _check_parts(problem, module, batch)
     if not losses.requires_grad:
         raise ValueError(
             "'losses' must depend on the model's parameters. Got losses attached to none of them: do not compute them "

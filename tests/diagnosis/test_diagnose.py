@@ -73,6 +73,7 @@ def test_three_tasks_want_more_preferences() -> None:
     torch.testing.assert_close(found.late_cosines[0, 1], torch.tensor(-0.5).double(), atol=0.05, rtol=0)
 
 
+@pytest.mark.filterwarnings("ignore:tasks 'a' and 'b' have the same loss and gradients")
 def test_identical_tasks_want_one_model() -> None:
     def same(outputs: Tensor, targets: Tensor) -> Tensor:
         return torch.stack([(outputs[:, 0] - targets[:, 0]).square().mean()] * 2)

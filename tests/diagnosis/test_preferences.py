@@ -90,6 +90,7 @@ def test_directions_are_those_of_scaled_losses() -> None:
     assert "infeasible" not in trained.status
 
 
+@pytest.mark.filterwarnings("ignore:tasks 'a' and 'b' have the same loss and gradients")
 def test_no_conflict_no_preferences() -> None:
     def same(outputs: Tensor, targets: Tensor) -> Tensor:
         return torch.stack([(outputs[:, 0] - targets[:, 0]).square().mean()] * 2)

@@ -181,6 +181,7 @@ def test_a_run_that_ends_in_its_probe_has_importances() -> None:
     assert "ended in its probe" in front.decisions[0]
 
 
+@pytest.mark.filterwarnings("ignore:tasks 'a' and 'b' have the same loss and gradients")
 def test_tasks_that_are_copies_keep_their_weights_and_say_so() -> None:
     x = torch.randn(32, 3, generator=torch.Generator().manual_seed(0))
 

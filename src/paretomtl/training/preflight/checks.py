@@ -177,7 +177,7 @@ def _check_parts(problem: Problem, module: nn.Module, batch: Any) -> None:
 
 def _warn_of_gradients(problem: Problem, losses: Tensor, rows: Sequence[Sequence[Tensor | None]]) -> None:
     """Warn of tasks that are one, and of those whose gradients are not finite, which would freeze every model."""
-    for i, j in itertools.combinations(range(len(rows)), 2):
+    for i, j in () if problem.train is None else itertools.combinations(range(len(rows)), 2):
         if bool(losses[i] == losses[j]) and all(map(_equal, rows[i], rows[j])):
             warnings.warn(
                 f"tasks {problem.tasks[i]!r} and {problem.tasks[j]!r} have the same loss and gradients on the first "

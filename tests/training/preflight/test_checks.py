@@ -63,8 +63,6 @@ def plateau(optimizer: torch.optim.Optimizer) -> Any:
     return torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
 
 
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -281,6 +281,15 @@ def test_what_is_fixed_or_differentiated_by_may_be_used_by_losses() -> None:
 
     before = {name: tensor.clone() for name, tensor in judge.state_dict().items()}
     assert fit(problem(losses=physics), "linear", strategy="sequential").complete
+    kept = torch.rand(5, 6, requires_grad=True)
+
+    def at_points(model: Any, batch: Any) -> Tensor:
+        with torch.enable_grad():
+            outputs = model(torch.cat([kept, kept]))[0]
+            (slope,) = torch.autograd.grad(outputs.sum(), kept, create_graph=True)
+        return torch.stack([slope.square().mean(), (model(batch[0])[0] - 1.0).square().mean()])
+
+    assert fit(problem(losses=at_points), "linear", strategy="sequential").complete
     assert all(torch.equal(tensor, before[name]) for name, tensor in judge.state_dict().items())
 
 

@@ -188,7 +188,8 @@ def _loss_spaces(problem: Problem) -> Spaces:
 def check_leaves(problem: Problem, model: nn.Module, losses: Tensor, batch: Any) -> None:
     """Refuse tensors to train that the losses reach, and that are no parameters of the model: nothing trains them.
 
-    Tensors of the batch, and those that a pass makes, may require gradients: physics losses differentiate by both.
+    Tensors of the batch, those that a pass makes, and points that the model is called with may require gradients:
+    physics losses differentiate by them.
 
     Args:
         problem: whose losses they are.
@@ -201,22 +202,33 @@ def check_leaves(problem: Problem, model: nn.Module, losses: Tensor, batch: Any)
     strangers = [leaf for leaf in _leaves(losses) if id(leaf) not in own]
     if not strangers:
         return
-    with isolated_randomness():
-        again = _leaves(ModelWithLosses(problem, model)(batch)[0])
+
+    def note(_: nn.Module, inputs: Any, named: Any) -> None:
+        points: list[Tensor] = []
+        map_tensors(lambda tensor: points.append(tensor) or tensor, (inputs, named))  # type: ignore[func-returns-value]
+        leaves = [leaf for point in points for leaf in (point, *_leaves(point))]
+        own.update(id(leaf) for leaf in leaves if not isinstance(leaf, nn.Parameter))
+
+    handle = model.register_forward_pre_hook(note, with_kwargs=True)
+    try:
+        with isolated_randomness():
+            again = _leaves(ModelWithLosses(problem, model)(batch)[0])
+    finally:
+        handle.remove()
+    strangers = [leaf for leaf in strangers if id(leaf) not in own and any(leaf is other for other in again)]
     names = _places({"model": model, "losses": problem.losses})
-    found = [names.get(id(leaf), f"shape {list(leaf.shape)}") for leaf in strangers if any(leaf is x for x in again)]
+    found = [names.get(id(leaf), f"shape {list(leaf.shape)}") for leaf in strangers]
     if found:
         raise ValueError(
             "'losses' must not have parameters to train other than those of the model: nothing trains them. Got "
             f"{', '.join(sorted(found)[:5])}. Make them part of what 'model' makes (modules of a list in "
-            "nn.ModuleList), and reach them by losses(model, batch). What stays fixed needs requires_grad_(False). "
-            "Points to differentiate at are made in each call: points.detach().requires_grad_()."
+            "nn.ModuleList), and reach them by losses(model, batch). What stays fixed needs requires_grad_(False)."
         )
 
 
-def _leaves(losses: Tensor) -> list[Tensor]:
-    """The tensors that a gradient of the losses would be added up in."""
-    nodes, seen, found = [losses.grad_fn], set[Any](), list[Tensor]()
+def _leaves(tensor: Tensor) -> list[Tensor]:
+    """The tensors that a gradient of this one would be added up in."""
+    nodes, seen, found = [tensor.grad_fn], set[Any](), list[Tensor]()
     while nodes:
         node = nodes.pop()
         if node is not None and node not in seen:

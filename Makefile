@@ -6,6 +6,9 @@ READY_DEMO := .venv/ready-demo
 # One process more than cores: some tests wait for a browser or for other processes.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
 QUICK := not study and not system
+# Tests run in an order that this seed draws: a new one for each commit, which repeats itself.
+ORDER ?= $(shell git log -1 --format=%h 2>/dev/null || echo 0)
+export ORDER
 # Where rounding decides: other instructions add in another order.
 NUMERICAL := $(addprefix tests/, core methods problems diagnosis front engine paper/test_synthetic.py) \
 	$(addprefix tests/training/, preflight/test_checks.py shards/test_run.py run/test_checkpoint.py \
@@ -25,7 +28,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	@touch $(READY_DEMO) $@
 
-.PHONY: help demo test test-studies test-system test-isa test-avx2 test-plain stress lint docs bench clean
+.PHONY: help demo test test-order test-studies test-system test-isa test-avx2 test-plain stress lint docs bench clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -42,6 +45,10 @@ test: $(READY)  ## what must hold: lint, types, layers, docs, tests
 	$(MAKE) -j2 --output-sync lint docs
 	$(PYTEST) -m '$(QUICK)'
 
+# The numerical ones have other orders in test-avx2 and test-plain.
+test-order: $(READY)  ## the tests that are not numerical again, in two more random orders
+	for other in b c; do ORDER=$(ORDER)$$other $(PYTEST) --ignore=src $(addprefix --ignore=,$(NUMERICAL)) -m '$(QUICK)' || exit; done
+
 test-studies: $(READY)  ## whole studies, though small, and whole data sets, which take longer than tests should
 	$(PYTEST) -m study
 
@@ -51,10 +58,10 @@ test-system: $(READY)  ## Ray, torchrun, processes that are killed, what takes a
 test-isa: test-avx2 test-plain  ## the numerical tests again, with the instructions of older CPUs
 
 test-avx2: $(READY)  # without AVX-512
-	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 $(PYTEST) $(NUMERICAL) -m '$(QUICK)'
+	ORDER=$(ORDER)b ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 $(PYTEST) $(NUMERICAL) -m '$(QUICK)'
 
 test-plain: $(READY)  # torch's kernels without vector instructions
-	ATEN_CPU_CAPABILITY=default $(PYTEST) $(NUMERICAL) -m '$(QUICK)'
+	ORDER=$(ORDER)c ATEN_CPU_CAPABILITY=default $(PYTEST) $(NUMERICAL) -m '$(QUICK)'
 
 stress: $(READY)  ## what the tests sample, in full; counts are stored in stress/results
 	set -e; for script in stress/*.py; do PYTHONPATH=tests $(BIN)/python $$script; done

@@ -4,6 +4,7 @@ import io
 
 import pytest
 from rich.console import Console
+from rich.style import Style
 
 from paretomtl.cli._method_names import DOT, method_name
 from paretomtl.cli._tables import Column, print_tables
@@ -19,6 +20,7 @@ def printed(console: Console, *methods: str) -> str:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_terminal_has_the_colours_of_figures_and_pages(method: str) -> None:
+    Style.parse.cache_clear()  # rich keeps the codes of the first terminal that a style is printed on
     console = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=80)
     red, green, blue = (int(colour_of(method)[i : i + 2], 16) for i in (1, 3, 5))
     said = printed(console, method)

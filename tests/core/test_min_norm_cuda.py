@@ -50,7 +50,7 @@ def test_the_gap_is_as_small_as_that_of_torch(kind: str, scale: str) -> None:
                 assert torch.equal(found.status, other.status)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)  # on a GPU, the first call compiles
 @given(
     tasks=st.sampled_from([1, 2, 3, 5, 8, 16]),
     more=st.integers(0, 60),

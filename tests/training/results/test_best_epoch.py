@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 import paretomtl as pm
 from _helpers.networks import classes, fit, problem
@@ -66,3 +68,33 @@ def test_the_test_split_decides_nothing() -> None:
     assert fronts[0].epochs == fronts[1].epochs
     for name, tensor in fronts[0].models.stacked().items():
         assert torch.equal(tensor, fronts[1].models.stacked()[name])
+
+
+class Point(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.x = nn.Parameter(torch.zeros(2))
+
+    def forward(self, batch: Tensor) -> Tensor:
+        return self.x
+
+
+def parabolas(x: Tensor, y: Tensor) -> Tensor:
+    return torch.stack([(x[0] - y[0, 0]) ** 2, (x[1] - y[0, 1]) ** 2 + y[0, 2] * (x[0] - 4) ** 2])
+
+
+@pytest.mark.parametrize("patience", [None, 4])
+@pytest.mark.filterwarnings("ignore:models|worse than|first losses")
+def test_epochs_before_a_branch_do_not_count(patience: int | None, tmp_path: Path) -> None:
+    """They dominate all others. Of those that count, the one with the least weighted mean is kept, if resumed, too."""
+    targets = [torch.tensor([row]).expand(4, 3).clone() for row in ([0.4, 3.0, 1.0], [0.0, 0.0, 0.0])]
+    made = pm.Problem(Point, parabolas, ["a", "b"], train=(X[:4], targets[0]), val=(X[:4], targets[1]))
+    options: dict[str, Any] = {"branch": 0.5, "epochs": 40, "keep": "best", "patience": patience, "batch_size": None}
+    options["optimizer"] = lambda p: torch.optim.SGD(p, lr=0.05)
+    rows = [[1.0, 0.02], [0.02, 1.0]]
+    front = fit(made, "linear", rows, **options)
+    weighted = (front.history["val"] * front.preferences).sum(-1)[20:]
+    assert front.epochs == [21 + int(k) for k in weighted.argmin(0)]
+    assert front.epochs[0] == 40
+    fit(made, "linear", rows, out=tmp_path, callbacks=[lambda report: report.epoch == 23], **options)
+    assert fit(made, "linear", rows, out=tmp_path, resume=True, **options).epochs == front.epochs

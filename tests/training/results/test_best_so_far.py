@@ -134,3 +134,17 @@ def test_a_task_without_labels_on_validation_decides_nothing() -> None:
     run = Run(pm.MGDA())
     run.follow(losses[:, None].expand(-1, 3, -1))
     assert run.kept() == [1, 1, 1]
+
+
+@given(losses=courses(), earlier=courses(), number=st.integers(0, len(METHODS) - 1))
+def test_what_comes_before_is_forgotten(losses: Tensor, earlier: Tensor, number: int) -> None:
+    """A probe's end: the epochs after it are judged as if there were no others, also in a checkpoint."""
+    whole, fresh, again = (Run(METHODS[number]) for _ in range(3))
+    whole.follow(earlier)
+    whole.best.forget(len(earlier))
+    assert whole.best.improved() == len(earlier)
+    again.best.load(whole.best.state(), torch.device("cpu"), len(earlier))
+    fresh.follow(losses)
+    for run in (whole, again):
+        run.follow(torch.cat([earlier, losses]), len(earlier))
+        assert run.kept() == [len(earlier) + epoch for epoch in fresh.kept()]

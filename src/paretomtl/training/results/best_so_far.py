@@ -35,9 +35,11 @@ class BestSoFar:
     Args:
         groups: the models.
         weights: whether to keep their weights; otherwise only the epochs are known.
+        since: how many epochs came before, when the models were others.
     """
 
-    def __init__(self, groups: Sequence[Group], *, weights: bool = True) -> None:
+    def __init__(self, groups: Sequence[Group], *, weights: bool = True, since: int = 0) -> None:
+        self._since = since
         self._tensors = [dict(group.solution().copy()) for group in groups] if weights else []
         count = sum(group.models.count for group in groups)
         self._epochs = [0] * count
@@ -50,10 +52,12 @@ class BestSoFar:
         method = settings.method
         state = {name: tensor.cpu() for name, tensor in concat_rows([group.state for group in groups]).items()}
         scale = method.scale_of(state)
+        seen = seen[self._since :]
         seen = torch.where(seen.isnan().flatten(0, 1).all(0), 0.0, seen.double())  # tasks without labels
         sound = seen.isfinite().all(-1)
         seen = torch.where(sound[..., None], seen, torch.nan)
-        now, before = seen[-1], seen[[max(epoch - 1, 0) for epoch in self._epochs], range(len(self._epochs))]
+        places = [max(epoch - self._since, 1) - 1 for epoch in self._epochs]
+        now, before = seen[-1], seen[places, range(len(places))]
         values = now * (1.0 if scale is None else scale)
         if method.reading == "importance":
             values = values * torch.cat([rows[settings.subproblems] for rows in settings.vectors])
@@ -77,8 +81,9 @@ class BestSoFar:
             for name, tensor in group.solution().items():
                 stored[name] = torch.where(mask.reshape(-1, *[1] * (tensor.ndim - 1)), tensor, stored[name])
 
-    def forget(self) -> None:
-        """Forget all epochs so far: the models were asked for something else."""
+    def forget(self, epoch: int) -> None:
+        """Forget all epochs so far, ``epoch`` of them: the models were asked for something else."""
+        self._since = epoch
         self._epochs = [0] * len(self._epochs)
         self._inside = torch.zeros_like(self._inside)
         self._values = torch.full_like(self._values, torch.inf)
@@ -105,12 +110,18 @@ class BestSoFar:
         return [epoch or now for epoch in self._epochs]
 
     def improved(self) -> int:
-        """The last epoch in which a model was better than before; 0 for none."""
-        return max(self._epochs)
+        """The last epoch in which a model was better than before, or the last that does not count."""
+        return max(self._since, *self._epochs)
 
     def state(self) -> dict[str, Any]:
         """The state, for a checkpoint."""
-        return {"tensors": self._tensors, "epochs": self._epochs, "inside": self._inside, "values": self._values}
+        return {
+            "tensors": self._tensors,
+            "epochs": self._epochs,
+            "inside": self._inside,
+            "values": self._values,
+            "since": self._since,
+        }
 
     def load(self, state: Mapping[str, Any], device: torch.device, epoch: int) -> None:
         """Restore the state of a checkpoint, after ``epoch`` epochs."""
@@ -118,3 +129,4 @@ class BestSoFar:
             raise ValueError(f"the best epochs are not among the {epoch} that are done")
         self._tensors = [{name: t.to(device) for name, t in tensors.items()} for tensors in state["tensors"]]
         self._epochs, self._inside, self._values = state["epochs"], state["inside"], state["values"]
+        self._since = state.get("since", 0)

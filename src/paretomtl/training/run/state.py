@@ -119,7 +119,7 @@ class RunState:
         keep, patience = self._settings.keep, self._settings.patience
         if keep != "best" and patience is None:
             return None
-        return BestSoFar(self.groups, weights=keep == "best")
+        return BestSoFar(self.groups, weights=keep == "best", since=self.epoch)
 
     def _follow_plan(self, planned: int, untrained: nn.Module) -> None:
         """Plan the schedule for the current epochs, if it was planned for others and that makes a difference."""

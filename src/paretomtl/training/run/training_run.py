@@ -269,7 +269,7 @@ class TrainingRun:
         state = self._state
         decisions = self._models.settle()
         if state.best is not None:
-            state.best.forget()
+            state.best.forget(state.epoch)
         self._reporting.settled(decisions)
 
     def _is_late(self) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
+from paretomtl._support.random_state import model_seed
 from paretomtl._support.splits import ranking_split, shown_splits
 from paretomtl.front.models import LOSSES_ALONE, ModelStore
 
@@ -55,6 +56,11 @@ class FrontData:
     data: Mapping[str, str] = field(default_factory=dict)
     probes: Mapping[str, Tensor] = field(default_factory=dict)
     checked_by: Problem | None = None
+    model_seeds: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        if not self.model_seeds:
+            object.__setattr__(self, "model_seeds", [model_seed(self.seed or 0, k) for k in self.subproblems])
 
     def __len__(self) -> int:
         return len(self.subproblems)

@@ -16,7 +16,7 @@ from paretomtl._support.argument_checks import as_whole
 from paretomtl._support.files.paths import as_path
 from paretomtl._support.imports import facade
 from paretomtl._support.imports.optional_packages import require
-from paretomtl._support.random_state import isolated_randomness, model_seed
+from paretomtl._support.random_state import isolated_randomness
 from paretomtl._support.splits import training_split
 from paretomtl._support.terminal import escaped
 from paretomtl.core import in_region, nondominated
@@ -59,7 +59,7 @@ class Front(FrontComparison, FrontExtensions):
         since: the step since which each model has had its last status; None for methods without regions.
         history: "losses" and "weights", means over the steps of each epoch, and "val" losses if there is a
             validation split, ``[T, K, m]``.
-        seed: model k started from (seed, k); None for models that were trained elsewhere.
+        seed: of the run; None for models that were trained elsewhere.
         seconds: the training time; seeds that were trained together share it.
         models: the store of the weights, which loads them lazily; see :class:`~paretomtl.front.ModelStore`.
         model_factory: makes a model; None for a front that was loaded without its problem.
@@ -79,6 +79,8 @@ class Front(FrontComparison, FrontExtensions):
         data: by split, a checksum of the data that losses were measured on; without splits whose samples are random.
         probes: by split, losses ``[K, m]`` on a few of its samples, by which :meth:`model` checks loaded models.
         checked_by: the problem that a front was loaded with, by which :meth:`model` checks them; otherwise None.
+        model_seeds: the random state that the factory made each model from, ``[K]``: one for all models that branch,
+            and that of the model that a warm start begins with. By default, model k has its own of (seed, k).
     """
 
     snapshot: Front | None = None
@@ -94,8 +96,7 @@ class Front(FrontComparison, FrontExtensions):
         losses are not those of the trained model. A warning names splits whose data are not those of the front.
         """
         row = self._row_of_model(k)
-        seed = model_seed(self.seed or 0, self.subproblems[row])
-        with isolated_randomness(seed), torch.inference_mode(False):
+        with isolated_randomness(self.model_seeds[row]), torch.inference_mode(False):
             model = self.models.build(row, self.model_factory)
         if self.checked_by is not None:
             self._check_model(model, row)

@@ -90,6 +90,7 @@ class Gaps(Generic[FrontT]):
             snapshot=None,
             metrics={},
             epochs=(),
+            model_seeds=[front.model_seeds[row] for row in chosen],
             measured={},
             names=(),
         )

@@ -86,6 +86,7 @@ def row_fields(parts: Sequence[FrontData], order: Sequence[int]) -> dict[str, An
         "status": values([part.status for part in parts]),
         "since": values(since) if len(since) == len(parts) else None,
         "epochs": values(epochs) if all(epochs) else (),
+        "model_seeds": values([part.model_seeds for part in parts]),
         "measured": {name: rows(tables) for name, tables in _measured(parts).items()},
         "history": {
             name: _aligned([part.history[name] for part in parts])[:, order]

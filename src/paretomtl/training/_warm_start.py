@@ -31,6 +31,7 @@ class Start:
         rows: the row of the parameters for each model.
         reference: that of the front, because the untrained models that it comes from are not available.
         weights: a checksum of the parameters.
+        seeds: the random state that each of these models was made from, as weights belong to their attributes.
     """
 
     parameters: Mapping[str, Tensor]
@@ -38,6 +39,7 @@ class Start:
     rows: Mapping[int, int]
     reference: tuple[float, ...] | None
     weights: str
+    seeds: Mapping[int, int]
 
     def in_words(self, subproblems: Sequence[int]) -> str:
         """The weights that some models begin with, which must be the same for a run to be resumed."""
@@ -109,7 +111,8 @@ def make_start(
                     f"{front.subproblems[row]}, with which model {k} would begin."
                 )
     solutions = {k: front.subproblems[row] for k, row in rows.items()}
-    return Start(parameters, solutions, rows, front.reference, checksum_of(parameters)[:16])
+    seeds = {k: front.model_seeds[row] for k, row in rows.items()}
+    return Start(parameters, solutions, rows, front.reference, checksum_of(parameters)[:16], seeds)
 
 
 def _nearest(front: Front, known: Tensor, preferences: Tensor, subproblems: Sequence[int]) -> dict[int, int]:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from paretomtl._support.random_state import model_seed
 from paretomtl._support.splits import SPLITS
 from paretomtl._support.tensor_json import from_lists, to_lists
 from paretomtl.front._data import FrontData
@@ -44,7 +45,7 @@ _READINGS = ("direction", "importance", "start", "none")
 
 def record_of(front: FrontData) -> dict[str, Any]:
     """The numbers and text of a front for JSON, without history, models and snapshot."""
-    plain = {name: getattr(front, name) for name in _PLAIN}
+    plain, seeds = {name: getattr(front, name) for name in _PLAIN}, list(front.model_seeds)
     return {
         **{name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()},
         "better": dict(front.better),
@@ -67,6 +68,7 @@ def record_of(front: FrontData) -> dict[str, Any]:
         **({"ended": front.ended} if front.ended else {}),
         **({"data": dict(front.data)} if front.data else {}),
         **({"probes": {split: to_lists(losses) for split, losses in front.probes.items()}} if front.probes else {}),
+        **({} if seeds == [model_seed(front.seed or 0, k) for k in front.subproblems] else {"model_seeds": seeds}),
     }
 
 
@@ -112,6 +114,7 @@ def fields_of(record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[
             split: _to_numbers(f"probes on {split}", losses, torch.float64)
             for split, losses in _to_mapping("probes", record.get("probes", {})).items()
         },
+        "model_seeds": _to_tuple("model_seeds", record.get("model_seeds", [])),
     }
     _check_fields(fields)
     return fields
@@ -180,6 +183,7 @@ def _check_fields(fields: Mapping[str, Any]) -> None:
         "names": fields["names"] == () or (_are(str, fields["names"], rows) and len(set(fields["names"])) == rows),
         "since": fields["since"] is None or _are(int, fields["since"], rows),
         "epochs": fields["epochs"] == [] or _are(int, fields["epochs"], rows),
+        "model_seeds": fields["model_seeds"] == () or _are(int, fields["model_seeds"], rows),
         "scale": fields["scale"] is None or fields["scale"].shape == (rows, tasks),
         "reading": fields["reading"] in _READINGS,
         "seed": fields["seed"] is None or _are(int, [fields["seed"]], 1),

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from paretomtl._support.argument_checks import describe_value
-from paretomtl._support.random_state import isolated_randomness, model_seed
+from paretomtl._support.random_state import isolated_randomness
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.rereading import check_starts_again, warn_if_partial
 from paretomtl.engine.batches.structure import count_samples, map_tensors, unchanged
@@ -209,10 +209,9 @@ def _check_factory(settings: Settings, modules: Sequence[nn.Module], batch: Any)
     def make(seed: int) -> nn.Module:
         return make_modules(settings.problem, [seed], settings.device, settings.dtype)[0]
 
-    seeds = [model_seed(seed, k) for seed in settings.seeds for k in settings.subproblems]
     others = differing_from_first(modules)
     for k in (0, *others[:1]) if others or len(modules) == 1 else ():
-        check_factory(settings.problem, modules[k], seeds[k], make, batch)
+        check_factory(settings.problem, modules[k], settings.model_seeds[k], make, batch)
 
 
 def check_distinct_samples(ranks: ProcessGroup, train: Batches, batch: Any) -> None:

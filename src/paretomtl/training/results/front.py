@@ -61,6 +61,7 @@ def build_front(settings: Settings, index: int, outcome: Outcome, remarks: Seque
             seed=settings.seeds[index],
             seconds=outcome.seconds,
             model_factory=settings.problem.model,
+            model_seeds=settings.model_seeds[part],
             snapshot=front,
             better={name: metric.better for name, metric in settings.problem.metrics.items()},
             complete=outcome.complete,

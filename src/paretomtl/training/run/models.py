@@ -8,7 +8,6 @@ from typing import Self
 
 from torch import nn
 
-from paretomtl._support.random_state import model_seed
 from paretomtl.engine.models.modules import make_modules, named_tensors
 from paretomtl.engine.strategy import Plan
 from paretomtl.methods import Linear, State
@@ -20,13 +19,13 @@ from paretomtl.training.settings.settings import Settings
 def make_models(settings: Settings, changing: Collection[str] = ()) -> list[nn.Module]:
     """The models of all seeds, with the weights of a warm start if there is one; the same in all processes.
 
-    Those of one seed are the same before a branch. ``changing`` names frozen parameters that passes change.
+    Names in ``changing`` are those of frozen parameters that passes change.
     """
-    shared = settings.branch is not None
-    seeds = [model_seed(seed, 0 if shared else k) for seed in settings.seeds for k in settings.subproblems]
     start, count = settings.start, len(settings.subproblems)
     load = None if start is None else lambda module, i: start.load(module, settings.subproblems[i % count])
-    modules = make_modules(settings.problem, seeds, settings.device, settings.dtype, load=load, changing=changing)
+    modules = make_modules(
+        settings.problem, settings.model_seeds, settings.device, settings.dtype, load=load, changing=changing
+    )
     tensors = {id(tensor): tensor.detach() for module in modules for tensor in named_tensors(module).values()}
     settings.shares.processes.broadcast_tensors(list(tensors.values()))
     return modules

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from paretomtl._support.factories import make_scheduler
 from paretomtl._support.imports.optional_packages import version_of
+from paretomtl._support.random_state import model_seed
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.partition import BatchPartition
 from paretomtl.engine.device import find_device
@@ -86,6 +87,13 @@ class Settings:
     def sources(self) -> dict[str, Any]:
         """What may hold random generators of the user, whose states belong to a run."""
         return {name: getattr(self.problem, name) for name in ("train", "val", "test", "losses", "metrics", "counts")}
+
+    @property
+    def model_seeds(self) -> list[int]:
+        """The random state that each model of all seeds is made from; models that branch are copies of one."""
+        if self.start is not None:
+            return [self.start.seeds[k] for k in self.subproblems]
+        return [model_seed(seed, k if self.branch is None else 0) for seed in self.seeds for k in self.subproblems]
 
     def scheduler_for(self, steps: int) -> SchedulerFactory | None:
         """The scheduler factory for a run of this many steps, bound to how often a scheduler will step."""

@@ -21,6 +21,7 @@ def printed(console: Console, *methods: str) -> str:
 @pytest.mark.parametrize("method", METHODS)
 def test_a_terminal_has_the_colours_of_figures_and_pages(method: str) -> None:
     Style.parse.cache_clear()  # rich keeps the codes of the first terminal that a style is printed on
+    Style._add.cache_clear()
     console = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=80)
     red, green, blue = (int(colour_of(method)[i : i + 2], 16) for i in (1, 3, 5))
     said = printed(console, method)

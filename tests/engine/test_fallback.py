@@ -109,16 +109,17 @@ def assert_close(one: pm.Front, other: pm.Front, tolerance: float = 1e-6) -> Non
 
 
 @pytest.mark.parametrize(
-    ("strategy", "method", "model"), [("batched", "pareto-mtl", Steady), ("auto", "gradnorm", Keeping)]
+    ("strategy", "method", "model", "average"),
+    [("batched", "pareto-mtl", Steady, None), ("auto", "gradnorm", Keeping, None), ("batched", "linear", Steady, 0.3)],
 )
 def test_a_stack_that_fails_goes_on_as_the_models_alone(
-    strategy: str, method: str, model: Any, monkeypatch: pytest.MonkeyPatch
+    strategy: str, method: str, model: Any, average: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the middle of a run; in float64 the front is that of one after another."""
     faster = Trial(seconds=1.0, baseline=2.0)
     monkeypatch.setattr(choose, "time_stack", lambda *_: faster)
-    front, said = fallen(model, strategy=strategy, method=method, asks=2)
-    assert_close(front, run(model, strategy="sequential", method=method, asks=2))
+    front, said = fallen(model, strategy=strategy, method=method, average=average, asks=2)
+    assert_close(front, run(model, strategy="sequential", method=method, average=average, asks=2))
     assert front.strategy.startswith("batched until step 6, then sequential: the model or the losses ask ")
     (text,) = said
     assert text.startswith("step 7 failed with the models as a stack")

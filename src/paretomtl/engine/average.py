@@ -30,24 +30,42 @@ class WeightAverage:
     After t steps, the values of a step count by its number to the power of ``1 / share - 1``. Their mean age is
     ``t · share / (1 + share)`` steps. Integer buffers are copied.
 
+    The newest values may be broken, which the losses of the next step show. So they are not in the stored mean: they
+    join it when it is evaluated.
+
     Args:
         share: the reach, as a share of the steps so far.
         values: of the models before the first step.
 
     Attributes:
-        values: the mean.
+        values: the mean without the newest values.
+        statistics: of batch normalisation, for the mean that was evaluated last.
     """
 
     def __init__(self, share: float, values: ModelState) -> None:
         self._share = share
         self.values = values
+        self.statistics: dict[str, Tensor] = {}
         device = next(iter(values.values())).device
         self._steps = torch.zeros((), dtype=torch.float64, device=device)
 
     def add(self, values: ModelState) -> None:
-        """Add the values of one more step. Everything is written in place, as captured steps need it."""
+        """Add the values after one more step, the first of which are those before any, and count for nothing.
+
+        Everything is written in place, as captured steps need it.
+        """
+        self._move(self.values, values)
         self._steps += 1.0
-        self.values.move_towards(values, (self._share * self._steps).reciprocal().clamp_max(1.0))
+
+    def up_to(self, newest: ModelState) -> ModelState:
+        """The mean with the newest values, and the statistics that belong to it."""
+        mean = self.values.copy()
+        self._move(mean, newest)
+        mean.write(self.statistics)
+        return mean
+
+    def _move(self, mean: ModelState, values: ModelState) -> None:
+        mean.move_towards(values, (self._share * self._steps).reciprocal().clamp_max(1.0))
 
     def stored(self) -> dict[str, Any]:
         """The mean, for a checkpoint."""
@@ -68,6 +86,9 @@ class Averaged(Protocol):
     @property
     def average(self) -> WeightAverage | None: ...
 
+    def solution(self) -> ModelState:
+        """The values to evaluate."""
+
     @property
     def active(self) -> Tensor:
         """``[K]``, on the device of the models."""
@@ -82,8 +103,7 @@ def averages_in_place(
 ) -> Iterator[None]:
     """Give models the averages of their weights within; afterwards they have their own again.
 
-    Statistics of batch normalisation are estimated anew, because those of the steps belong to other weights. They
-    become part of the averages.
+    Statistics of batch normalisation are estimated anew, because those of the steps belong to other weights.
 
     Args:
         groups: of the models; nothing happens to those without averages.
@@ -94,13 +114,14 @@ def averages_in_place(
     own = [group.models.copy() for group, _ in averaged]
     try:
         for group, average in averaged:
-            group.models.restore(torch.ones_like(group.active), average.values)
+            average.statistics = {}
+            group.models.restore(torch.ones_like(group.active), group.solution())
         if any(_norms(group.models) for group, _ in averaged):
             _estimate_statistics([group for group, _ in averaged], batches())
             for group, average in averaged:
                 statistics = _statistics(group.models)
                 processes.broadcast_tensors(list(statistics.values()))
-                average.values.write(statistics)
+                average.statistics = {name: tensor.clone() for name, tensor in statistics.items()}
         yield
     finally:
         for (group, _), values in zip(averaged, own, strict=True):

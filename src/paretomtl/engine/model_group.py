@@ -78,8 +78,9 @@ class Group:
         self.average = WeightAverage(share, self.models.copy())
 
     def solution(self) -> ModelState:
-        """The values of the models that are evaluated and stored; writes to them change the result."""
-        return self.models.tensors() if self.average is None else self.average.values
+        """The values of the models that are evaluated and stored."""
+        newest = self.models.tensors()
+        return newest if self.average is None else self.average.up_to(newest)
 
     def restore_frozen(self) -> None:
         """Restore frozen models to their last values with finite losses."""
@@ -97,8 +98,6 @@ class Group:
     def take_step(self, changes: list[Tensor | None]) -> None:
         """Take one optimizer step along changes of all parameters, which are detached; frozen models stay behind."""
         self.restore_frozen()
-        if self.average is not None:  # the values one step ago, whose losses were finite in all groups
-            self.average.add(self.previous)
         self._save_previous()
         if self.clip_norm is not None:
             changes = clip(changes, self.models.count, self.clip_norm)

@@ -66,6 +66,9 @@ def train_step(
         run(lambda k: advance(rest[k : k + 1], given)[0], len(rest), records)
     if given.batch is not None and len(groups) > 1:
         _freeze_broken(groups, records)
+    for group in groups:
+        if group.average is not None:  # the values before this step, which all groups now know to be finite
+            group.average.add(group.previous)
     return records
 
 

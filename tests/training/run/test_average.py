@@ -15,7 +15,6 @@ import paretomtl as pm
 from _helpers.networks import MLP, Normed, classes, fit, problem
 from _helpers.streams import pretended  # noqa: F401
 from paretomtl.engine.average import WeightAverage
-from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.flat_memory import ModelState, make_blocks
 
 VAL = classes(40, seed=1)
@@ -49,9 +48,12 @@ def test_it_is_the_mean_that_the_docs_promise(share: float, steps: int, blocked:
     average = WeightAverage(share, state.copy())
     values = torch.randn(steps, 2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(steps))
     weights = torch.zeros(steps, dtype=torch.float64)
+    average.add(state)
     for t in range(steps):
         state.write({"a": values[t], "b": values[t][:, :1]})
+        newest = average.up_to(state)
         average.add(state)
+        torch.testing.assert_close(newest["a"], average.values["a"])
         rate = min(1.0, 1.0 / (share * (t + 1)))
         weights *= 1.0 - rate
         weights[t] += rate
@@ -63,33 +65,45 @@ def test_it_is_the_mean_that_the_docs_promise(share: float, steps: int, blocked:
 def test_its_reach_is_a_share_of_the_run() -> None:
     count, share = 5000, 0.2
     average = WeightAverage(share, ModelState([], {"age": torch.zeros(1, 1, dtype=torch.float64)}))
-    for t in range(count):
+    for t in range(count + 1):
         average.add(ModelState([], {"age": torch.full((1, 1), float(t), dtype=torch.float64)}))
     assert count - float(average.values["age"]) == pytest.approx(count * share / (1 + share), rel=0.01)
 
 
+def loop(problem: pm.Problem, row: Tensor, steps: int, share: float) -> list[Tensor]:
+    """An oracle: a bare loop of torch, all samples at once, with the mean as the documentation writes it."""
+    still = lambda parameters: torch.optim.SGD(parameters, lr=0.0)  # noqa: E731
+    model = fit(problem, "linear", row[None], **{**EXACT, "epochs": 1}, batch_size=None, optimizer=still).model(0)
+    optimizer, (x, y) = adam(model.train().parameters()), classes()
+    mean = [p.detach().clone() for p in model.parameters()]
+    for t in range(1, steps + 1):
+        losses = torch.stack([nn.functional.cross_entropy(out, y[:, i]) for i, out in enumerate(model(x.double()))])
+        optimizer.zero_grad()
+        (2 * losses * row).sum().backward()  # weights sum to the number of tasks
+        optimizer.step()
+        rate = min(1.0, 1.0 / (share * t))
+        mean = [old + rate * (p.detach() - old) for old, p in zip(mean, model.parameters(), strict=True)]
+    return mean
+
+
 @pytest.mark.parametrize("model", [MLP, Normed])
-def test_the_front_has_the_means_of_its_steps(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each step adds the weights of the one before; the front's losses are those of its weights."""
-    seen: list[Tensor] = []
-    real = Group.take_step
-
-    def take(self: Group, changes: list[Tensor | None]) -> None:
-        seen.append(self.models.tensors()["heads.0.weight"].clone())
-        real(self, changes)
-
-    monkeypatch.setattr(Group, "take_step", take)
-    made = problem(model, val=VAL)
-    front = fit(made, "linear", 2, average=0.3, optimizer=adam, batch_size=24, **{**EXACT, "strategy": "batched"})
-    steps = seen[-16:]  # earlier ones are of the trial of a stack
-    mean = steps[0]
-    for t, values in enumerate([steps[0], *steps[:-1]], 1):
-        mean = torch.lerp(mean, values, min(1.0, 1.0 / (0.3 * t)))
-    torch.testing.assert_close(front.models.stacked()["heads.0.weight"], mean)
-    plain = fit(made, "linear", 2, optimizer=adam, batch_size=24, **{**EXACT, "strategy": "batched"})
-    torch.testing.assert_close(front.history["losses"], plain.history["losses"])  # training itself does not change
-    assert not torch.allclose(front.losses["val"], plain.losses["val"])
-    again = pm.Front.from_models([front.model(k).float() for k in (0, 1)], made, device="cpu")
+@pytest.mark.parametrize("steps", [1, 2, 9])
+@pytest.mark.parametrize("strategy", ["sequential", "batched", "graphed"])
+def test_the_front_has_the_means_of_its_steps(
+    model: Any, steps: int, strategy: str, request: pytest.FixtureRequest
+) -> None:
+    """After one step the mean is that step. The losses are those of the mean; training itself does not change."""
+    if strategy == "graphed":
+        request.getfixturevalue("pretended")
+    made, row = problem(model, val=VAL), torch.tensor([0.3, 0.7], dtype=torch.float64)
+    options: dict[str, Any] = {**EXACT, "optimizer": adam, "epochs": steps, "strategy": strategy, "batch_size": None}
+    front = fit(made, "linear", torch.stack([row, row.flip(0)]), average=0.3, **options)
+    for parameter, mean in zip(front.model(0).parameters(), loop(made, row, steps, 0.3), strict=True):
+        torch.testing.assert_close(parameter.detach(), mean, rtol=0, atol=1e-9)
+    plain = fit(made, "linear", torch.stack([row, row.flip(0)]), **options)
+    torch.testing.assert_close(front.history["losses"], plain.history["losses"])
+    assert (steps < 4) == torch.allclose(front.model(0).heads[0].weight, plain.model(0).heads[0].weight)
+    again = pm.Front.from_models([front.model(k) for k in (0, 1)], made, device="cpu")
     for split in ("train", "val"):
         torch.testing.assert_close(front.losses[split].float(), again.losses[split].float(), rtol=0, atol=1e-5)
     torch.testing.assert_close(front.history["val"][-1], front.losses["val"])

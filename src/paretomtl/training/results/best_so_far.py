@@ -101,7 +101,8 @@ class BestSoFar:
         self._follow(groups)
         known = torch.tensor([epoch > 0 for epoch in self._epochs])
         for group, stored, rows in zip(groups, self._tensors, split_by_group(known, groups), strict=True):
-            group.solution().write(stored, rows.to(group.active.device))
+            for values in (group.models.tensors(), *([] if group.average is None else [group.average.values])):
+                values.write(stored, rows.to(group.active.device))
             group.previous = group.models.copy()
             group.active = group.active | rows.to(group.active.device)  # at that epoch it was finite
 

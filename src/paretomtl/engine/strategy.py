@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import nn
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from paretomtl.engine.batches.partition import BatchPartition
 from paretomtl.engine.model_group import Group
@@ -63,6 +64,12 @@ class Plan:
                 raise ValueError(
                     "'optimizer' must work elementwise to train stacked models: one of "
                     f"{names}. Got {type(group.optimizer).__name__} instead."
+                )
+            if _is_changed(group.optimizer):
+                raise ValueError(
+                    "'optimizer' must have no hooks and its own step to train stacked models: a hook would see the "
+                    f"gradients of all models as one. Got {type(group.optimizer).__name__} with others. 'clip_norm' "
+                    "clips each model alone."
                 )
             groups.append(group)
         if len(groups) > 1 and self.problem.train is not None:
@@ -175,6 +182,17 @@ class ExecutionPlan:
         if self.on_streams:
             return plan.on_streams(modules, state, channels_last=self.channels_last)
         return (plan.graphed if self.strategy == "graphed" else plan.batched)(modules, state, self.most)
+
+
+def _is_changed(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether an optimizer has hooks around its step, or a step that is not that of its class."""
+    step = optimizer.step
+    own = getattr(step, "__wrapped__" if hasattr(step, "_wrapped_by_lr_sched") else "__func__", None)  # by a scheduler
+    hooks = (
+        *(optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks),
+        *(_global_optimizer_pre_hooks, _global_optimizer_post_hooks),
+    )
+    return own is not type(optimizer).step or any(hooks)
 
 
 def _make_static(groups: list[Group]) -> list[Group]:

@@ -2,7 +2,9 @@
 
 A stack is used only after one of its steps agreed with up to four of its models alone, without dropout: losses,
 gradients of every task, buffers, the options under which the optimizer trains each parameter, and the parameters after
-its step on the same gradients. Tied weights pass, and are stacked; buffers that are replaced in a forward pass do not.
+its step on the same gradients. Before that, every model that differs from the first in attributes is compared with the
+first that has its weights, with dropout. Tied weights pass, and are stacked; buffers that are replaced in a forward
+pass do not.
 
 The comparison runs in the precision of the parameters. If only gradients differ, and by little, float64 decides:
 rounding at the kinks of ReLU and max pooling is 5e-3 in float32 and 4e-15 in float64. Models that do not run in
@@ -21,6 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from paretomtl._support.module_tensors import load_tensors
 from paretomtl._support.random_state import seed_everything
 from paretomtl.engine.autotune.no_dropout import NoDropout
 from paretomtl.engine.autotune.trial import describe_error
@@ -28,7 +31,8 @@ from paretomtl.engine.batches.structure import map_tensors
 from paretomtl.engine.gradients import task_gradients
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.attributes import differing_from_first
-from paretomtl.engine.models.modules import FrozenParameter, copy_modules
+from paretomtl.engine.models.modules import FrozenParameter, copy_modules, own_tensors
+from paretomtl.engine.models.single import Single
 from paretomtl.engine.models.stack import Stack
 from paretomtl.engine.strategy import Plan
 from paretomtl.methods import State, slice_state
@@ -73,6 +77,8 @@ def find_difference(plan: Plan, modules: Sequence[nn.Module], state: State, batc
     shows at some of them, a wrong stack at all.
     """
     try:
+        if not _are_alike(plan, modules, batch):
+            return "models differ in what a stack has once, such as dropout rates or modes"
         difference = _compare(plan, modules, state, batch)
         small = isinstance(difference, _Difference) and difference.may_be_rounding
         if small and not _is_systematic(plan, modules, state, batch):
@@ -80,6 +86,35 @@ def find_difference(plan: Plan, modules: Sequence[nn.Module], state: State, batc
     except Exception as error:
         return describe_error(error)
     return None if difference is None else str(difference)
+
+
+def _are_alike(plan: Plan, modules: Sequence[nn.Module], batch: Any) -> bool:
+    """Whether the first module with the weights of any other is that one: with its losses, drawing the same numbers."""
+    first = _modes(modules[0])
+    if any(_modes(module) != first for module in modules):
+        return False
+    for k in differing_from_first(modules):
+        own, other = copy_modules([modules[0], modules[k]])
+        load_tensors(own, own_tensors(other))
+        if not torch.allclose(_losses(plan, own, batch), _losses(plan, other, batch), rtol=1e-4, equal_nan=True):
+            return False
+    return True
+
+
+def _losses(plan: Plan, module: nn.Module, batch: Any) -> Tensor:
+    """The losses of a module in training, with dropout, and in evaluation."""
+    seed_everything(0)
+    models = Single(plan.problem, module)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trained = models.losses(batch)
+        with models.evaluating():
+            return torch.cat([trained, models.losses(batch)])
+
+
+def _modes(module: nn.Module) -> list[bool]:
+    """Which parts of a module are in training mode."""
+    return [part.training for part in module.modules()]
 
 
 def _is_systematic(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any) -> bool:

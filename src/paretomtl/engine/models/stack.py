@@ -14,9 +14,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
 
 from paretomtl._support.module_tensors import load_tensors
-from paretomtl.engine.batches.structure import unchanged
+from paretomtl.engine.batches.structure import map_tensors, unchanged
 from paretomtl.engine.gradients import launches_cost
 from paretomtl.engine.kernels.stacked_layers import StackedLayers
 from paretomtl.engine.models.base import Models
@@ -77,12 +78,16 @@ class Stack(Models):
 
     @contextlib.contextmanager
     def _kernels(self) -> Iterator[None]:
-        """Plain attention, and layers made for stacks on a GPU.
+        """Plain attention, layers made for stacks on a GPU, and convolutions under autocast on a CPU.
 
         Fused attention kernels do not support vmap on a CPU, and fail on misaligned strides on a GPU.
         """
-        on_gpu = next(iter(self.trained.values())).device.type != "cpu"
-        with sdpa_kernel(SDPBackend.MATH), StackedLayers() if on_gpu and not self._compiled else _NOTHING:
+        layers = _NOTHING
+        if not self._compiled and next(iter(self.trained.values())).device.type != "cpu":
+            layers = StackedLayers()
+        elif not self._compiled and torch.is_autocast_enabled("cpu"):
+            layers = _LowConvolutions()
+        with sdpa_kernel(SDPBackend.MATH), layers:
             yield
 
     def _vmapped(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], batch: Any) -> tuple[Tensor, Any]:
@@ -97,6 +102,28 @@ class Stack(Models):
     def _capture(self, output: Tensor) -> Tensor:
         captured: Tensor = _Capture.apply(output, self.captured.append)  # type: ignore[no-untyped-call]
         return captured
+
+
+class _LowConvolutions(TorchFunctionMode):
+    """Convolutions in the precision of autocast, which passes over those that vmap has rewritten on a CPU.
+
+    Their results have the dtype of the inputs, as other layers cannot mix dtypes under vmap.
+    """
+
+    _FUNCTIONS = (
+        *(nn.functional.conv1d, nn.functional.conv2d, nn.functional.conv3d),
+        *(nn.functional.conv_transpose1d, nn.functional.conv_transpose2d, nn.functional.conv_transpose3d),
+    )
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func not in self._FUNCTIONS or not torch.is_autocast_enabled("cpu"):
+            return func(*args, **kwargs)
+        low, x = torch.get_autocast_dtype("cpu"), args[0] if args else kwargs["input"]
+        args, kwargs = map_tensors(lambda tensor: tensor.to(low), [list(args), dict(kwargs)])
+        return func(*args, **kwargs).to(x.dtype)
 
 
 class _Capture(torch.autograd.Function):

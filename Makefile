@@ -13,6 +13,8 @@ export ORDER
 NUMERICAL := $(addprefix tests/, core methods problems diagnosis front engine paper/test_synthetic.py) \
 	$(addprefix tests/training/, preflight/test_checks.py shards/test_run.py run/test_checkpoint.py \
 	test_backward.py test_fit.py test_numerics.py)
+# Where tests share most with others in their process: figures, the current folder, terminals, imports.
+SHARING := $(addprefix tests/, report cli compare runs tools _support)
 .DEFAULT_GOAL := help
 
 # The demo needs less than developers do; `make test` installs the rest into the same environment.
@@ -45,9 +47,9 @@ test: $(READY)  ## what must hold: lint, types, layers, docs, tests
 	$(MAKE) -j2 --output-sync lint docs
 	$(PYTEST) -m '$(QUICK)'
 
-# The numerical ones have other orders in test-avx2 and test-plain.
-test-order: $(READY)  ## the tests that are not numerical again, in two more random orders
-	for other in b c; do ORDER=$(ORDER)$$other $(PYTEST) --ignore=src $(addprefix --ignore=,$(NUMERICAL)) -m '$(QUICK)' || exit; done
+# The numerical tests have two more orders in test-avx2 and test-plain.
+test-order: $(READY)  ## tests of figures, commands and files again, in two more random orders
+	for other in b c; do ORDER=$(ORDER)$$other $(PYTEST) $(SHARING) -m '$(QUICK)' || exit; done
 
 test-studies: $(READY)  ## whole studies, though small, and whole data sets, which take longer than tests should
 	$(PYTEST) -m study

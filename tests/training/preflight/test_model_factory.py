@@ -88,8 +88,8 @@ def test_the_one_model_that_differs_is_compared_with_its_stack() -> None:
 
     seeds = [model_seed(0, k) for k in range(12)]
     front = fit(problem(make), "linear", 12, epochs=1)
-    assert front.strategy.startswith("sequential: losses of a stacked model differ")
+    assert front.strategy.startswith("sequential: models differ in what a stack has once")
     x, y = classes()
     torch.testing.assert_close(front.losses["train"][5], cross_entropies(front.model(5)(x), y).detach())
-    with pytest.raises(ValueError, match="losses of a stacked model differ"):
+    with pytest.raises(ValueError, match="models differ in what a stack has once"):
         fit(problem(make), "linear", 12, strategy="batched")

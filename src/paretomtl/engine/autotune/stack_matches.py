@@ -78,7 +78,7 @@ def find_difference(plan: Plan, modules: Sequence[nn.Module], state: State, batc
     """
     try:
         if not _are_alike(plan, modules, batch):
-            return "models differ in what a stack has once, such as dropout rates or modes"
+            return "models differ in what a stack has once, such as dropout rates, modes or frozen parameters"
         difference = _compare(plan, modules, state, batch)
         small = isinstance(difference, _Difference) and difference.may_be_rounding
         if small and not _is_systematic(plan, modules, state, batch):
@@ -112,9 +112,9 @@ def _losses(plan: Plan, module: nn.Module, batch: Any) -> Tensor:
             return torch.cat([trained, models.losses(batch)])
 
 
-def _modes(module: nn.Module) -> list[bool]:
-    """Which parts of a module are in training mode."""
-    return [part.training for part in module.modules()]
+def _modes(module: nn.Module) -> tuple[list[bool], list[bool]]:
+    """Which parameters a module trains, and which of its parts are in training mode."""
+    return [p.requires_grad for p in module.parameters()], [part.training for part in module.modules()]
 
 
 def _is_systematic(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
@@ -67,22 +67,14 @@ def why_untrained(module: nn.Module) -> str:
     return f" in {type(module).__name__}. Layers in a plain list are not found: use nn.ModuleList"
 
 
-def check_architectures(modules: Sequence[nn.Module]) -> None:
-    """Refuse modules whose parameters and buffers differ in name, shape, or whether they are trained."""
-    described = [
-        {
-            **{
-                name: f"{list(p.shape)}{'' if p.requires_grad else ', frozen'}" for name, p in module.named_parameters()
-            },
-            **{name: f"{list(buffer.shape)}" for name, buffer in module.named_buffers()},
-        }
-        for module in modules
-    ]
-    for k, other in enumerate(described):
-        if other == described[0]:
+def check_shapes(shapes: Sequence[Mapping[str, list[int]]]) -> None:
+    """Refuse modules whose parameters and buffers differ, each given by its names and shapes."""
+    first = shapes[0]
+    for k, other in enumerate(shapes):
+        if other == first:
             continue
-        name = next(name for name in (*described[0], *other) if described[0].get(name) != other.get(name))
+        name = next(name for name in (*first, *other) if first.get(name) != other.get(name))
         raise ValueError(
-            "'model' must make the same architecture at each call. Got parameters that differ: "
-            f"{name!r} is {described[0].get(name)} in the first and {other.get(name)} in number {k}."
+            "'model' must make the same architecture at each call. Got parameters of different shapes: "
+            f"{name!r} is {first.get(name)} in the first and {other.get(name)} in number {k}."
         )

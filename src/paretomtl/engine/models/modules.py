@@ -18,8 +18,8 @@ from torch.nn.parameter import is_lazy
 from paretomtl._support.random_state import isolated_randomness, seed_everything
 from paretomtl.engine.batches.structure import map_tensors
 from paretomtl.engine.models.module_checks import (
-    check_architectures,
     check_hooks,
+    check_shapes,
     has_hooks,
     set_train_modes,
     why_untrained,
@@ -76,7 +76,7 @@ def make_modules(
                 _take_frozen(module, modules[0], changing)
     if not any(p.requires_grad for p in modules[0].parameters()):
         raise ValueError(f"'model' must have parameters to train. Got none{why_untrained(modules[0])}.")
-    check_architectures(modules)
+    check_shapes([{name: list(tensor.shape) for name, tensor in named_tensors(module).items()} for module in modules])
     if not any(map(has_hooks, modules)):
         _hold_frozen_once(modules, changing)
     return modules

@@ -78,16 +78,14 @@ class Stack(Models):
 
     @contextlib.contextmanager
     def _kernels(self) -> Iterator[None]:
-        """Plain attention, layers made for stacks on a GPU, and convolutions under autocast on a CPU.
+        """Plain attention, layers made for stacks on a GPU, and convolutions under autocast.
 
         Fused attention kernels do not support vmap on a CPU, and fail on misaligned strides on a GPU.
         """
-        layers = _NOTHING
-        if not self._compiled and next(iter(self.trained.values())).device.type != "cpu":
-            layers = StackedLayers()
-        elif not self._compiled and torch.is_autocast_enabled("cpu"):
-            layers = _LowConvolutions()
-        with sdpa_kernel(SDPBackend.MATH), layers:
+        kind, plain = next(iter(self.trained.values())).device.type, self._compiled is None
+        layers = StackedLayers() if plain and kind != "cpu" else _NOTHING
+        low = _LowConvolutions(kind) if plain and torch.is_autocast_enabled(kind) else _NOTHING
+        with sdpa_kernel(SDPBackend.MATH), layers, low:
             yield
 
     def _vmapped(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], batch: Any) -> tuple[Tensor, Any]:
@@ -105,9 +103,10 @@ class Stack(Models):
 
 
 class _LowConvolutions(TorchFunctionMode):
-    """Convolutions in the precision of autocast, which passes over those that vmap has rewritten on a CPU.
+    """Convolutions under autocast: vmap rewrites them, so that autocast passes over them on a CPU.
 
-    Their results have the dtype of the inputs, as other layers cannot mix dtypes under vmap.
+    Their results have the dtype of the inputs there, as other layers cannot mix dtypes under vmap. On a GPU, inputs
+    that a frozen part made in low precision get the dtype of the stacked weights.
     """
 
     _FUNCTIONS = (
@@ -115,14 +114,19 @@ class _LowConvolutions(TorchFunctionMode):
         *(nn.functional.conv_transpose1d, nn.functional.conv_transpose2d, nn.functional.conv_transpose3d),
     )
 
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self._device = device
+
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func not in self._FUNCTIONS or not torch.is_autocast_enabled("cpu"):
+        if func not in self._FUNCTIONS or not torch.is_autocast_enabled(self._device):
             return func(*args, **kwargs)
-        low, x = torch.get_autocast_dtype("cpu"), args[0] if args else kwargs["input"]
-        args, kwargs = map_tensors(lambda tensor: tensor.to(low), [list(args), dict(kwargs)])
+        x, weight = [*args, *(kwargs[name] for name in ("input", "weight") if name in kwargs)][:2]
+        dtype = torch.get_autocast_dtype("cpu") if self._device == "cpu" else weight.dtype
+        args, kwargs = map_tensors(lambda tensor: tensor.to(dtype), [list(args), dict(kwargs)])
         return func(*args, **kwargs).to(x.dtype)
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import pickle
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -226,3 +227,35 @@ def test_different_units_are_told_once_for_all_methods_and_seeds() -> None:
         names = ["single-task", "pareto-mtl", "linear"]
         compare(problem, names, 2, preferences=2, epochs=1, device="cpu", progress="quiet")
     assert len([each for each in said if "first losses differ" in str(each.message)]) == 1
+
+
+def test_small_losses_are_ranked_by_all_their_digits() -> None:
+    """In units in which losses are near 1e-6 the verdict is that of units in which they are near 1."""
+    of = pm.problems.quadratic()
+    small = dataclasses.replace(of, losses=lambda *given: 1e-6 * of.losses(*given))  # type: ignore[operator]
+    quick: dict[str, Any] = {"epochs": 20, "preferences": 3, "device": "cpu", "progress": "quiet"}
+    known, tiny = (
+        compare(each, ["linear", "mgda"], 2, optimizer=partial(torch.optim.SGD, lr=lr), **quick)
+        for each, lr in ((of, 0.1), (small, 1e5))
+    )
+    assert tiny.rows[0]["losses"]["train"] == tiny.fronts["linear"].losses["train"].double().tolist()
+    assert tiny.verdict() == known.verdict()
+
+
+def test_processes_that_share_a_folder_count_a_run_once(tmp_path: Path) -> None:
+    """One process trains all while another, which has begun before, is at its first run."""
+    of = pm.problems.quadratic()
+    quick: dict[str, Any] = {"folder": tmp_path, "epochs": 2, "device": "cpu", "preferences": 1, "progress": "quiet"}
+    others: list[Any] = [lambda: compare(of, ["linear", "mgda"], 3, **quick)]
+    found = compare(of, ["linear", "mgda"], 3, log=lambda text: others and others.pop()(), **quick)
+    runs = [(method, seed) for method in ("linear", "mgda") for seed in range(3)]
+    assert [(row["method"], row["seed"]) for row in found.rows] == runs
+    stored = load_rows(tmp_path / "compare.json")
+    assert [(row["method"], row["seed"]) for row in stored] == runs
+    save_rows(tmp_path / "compare.json", "compare", "", [*stored, *stored])  # as earlier versions did
+    assert [each.seeds for each in compare(of, ["linear", "mgda"], 3, **quick).summaries()] == [3, 3]
+    assert [each.seeds for each in pm.compare.Comparison(stored * 2, {}).summaries()] == [3, 3]
+    others.append(lambda: compare(of, ["linear"], 1, **{**quick, "folder": tmp_path / "new", "epochs": 3}))
+    with pytest.raises(ValueError, match="must hold results of the same problem and options"):
+        compare(of, ["linear"], 1, log=lambda text: others and others.pop()(), **{**quick, "folder": tmp_path / "new"})
+    assert len(load_rows(tmp_path / "new" / "compare.json")) == 1

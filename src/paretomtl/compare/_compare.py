@@ -19,7 +19,7 @@ from paretomtl.compare._runs import Runs
 from paretomtl.compare.cost import cost_fields
 from paretomtl.compare.failed_runs import FailedRun, noting_kept, warn_of_failure
 from paretomtl.compare.row_store import Row, load_rows, seconds_here, update_rows
-from paretomtl.compare.rows import check_ranked, read_row, row_of
+from paretomtl.compare.rows import check_ranked, read_row, row_of, unique_rows
 from paretomtl.core import preferences as vectors
 from paretomtl.front import Front
 from paretomtl.methods import Method
@@ -109,18 +109,23 @@ def compare(
         "method_settings": sorted(f"{name}={value!r}" for name, value in settings.items()),
         "options": {name: option_text(v) for name, v in sorted(options.items())},
     }
-    rows = [read_row(row) for row in load_rows(path)] if path is not None and path.exists() else []
     identity = None
     if path is not None:
         factories = options.get("optimizer"), options.get("scheduler")
         identity = identify_problem(problem, *factories, device=options.get("device"))
-    for row in rows:
-        wrong = _difference(row, problem, asked, identity, descriptions)
-        if wrong is not None:
-            raise ValueError(
-                f"'out' must hold results of the same problem and options. '{path}' holds others: {wrong}. Take "
-                "another folder, or delete that file."
-            )
+
+    def merged(stored: Sequence[Row], own: Sequence[Row] = ()) -> list[Row]:
+        """The rows of all processes, one for each method and seed; those of something else are refused."""
+        for row in stored:
+            wrong = _difference(read_row(row), problem, asked, identity, descriptions)
+            if wrong is not None:
+                raise ValueError(
+                    f"'out' must hold results of the same problem and options. '{path}' holds others: {wrong}. Take "
+                    "another folder, or delete that file."
+                )
+        return sorted(unique_rows([*stored, *own]), key=lambda row: _place(row, names))
+
+    rows = merged(load_rows(path)) if path is not None and path.exists() else []
     check_ranked(rows, ranking_split(["train"] if problem.val is None else ["train", "val"]), f"'{path}'")
     if any("identity" not in row for row in rows):
         warnings.warn(
@@ -160,14 +165,15 @@ def compare(
                 known_as = {"method": method, "method_in_words": descriptions[method]}
                 cost = cost_fields(front, chosen[method], options.get("weigh_every", 1))
                 made = {**row_of(front), **cost, **known_as, **asked, **where, "identity": identity}
-                rows = sorted([*rows, made], key=lambda row: _place(row, names))
+                rows = [*rows, made]
                 if path is not None:
-                    rows = update_rows(path, "compare", command, partial(_merged, own=rows))
+                    rows = update_rows(path, "compare", command, partial(merged, own=rows))
                 have.add((method, seed))
                 done += 1
     if errors and not done:
         errors[0].raise_()
-    return Comparison([row for row in rows if row["method"] in chosen and row["seed"] < seeds], fronts)
+    rows = [row for row in sorted(rows, key=lambda row: _place(row, names)) if row["method"] in chosen]
+    return Comparison([row for row in rows if row["seed"] < seeds], fronts)
 
 
 def _difference(
@@ -199,12 +205,6 @@ def _difference(
         if one != other and None not in (one, other):
             return f"its data differ in {split!r}"
     return differing_start(stored.get("start"), identity["start"])
-
-
-def _merged(stored: Sequence[Row], own: Sequence[Row]) -> list[Row]:
-    """These rows, and those that another process has stored in the meantime."""
-    known = {(row["method"], row["seed"]) for row in own}
-    return [*own, *(read_row(row) for row in stored if (row["method"], row["seed"]) not in known)]
 
 
 def _place(row: Row, methods: Sequence[str]) -> tuple[int, int]:

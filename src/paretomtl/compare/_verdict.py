@@ -19,7 +19,7 @@ from paretomtl.compare.row_indicators import (
 )
 from paretomtl.compare.row_store import Row
 from paretomtl.compare.row_union import RowUnion
-from paretomtl.compare.rows import best_losses, finite_points, is_ideal, read_row, rows_split
+from paretomtl.compare.rows import best_losses, finite_points, is_ideal, read_row, rows_split, unique_rows
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def tight_references(rows: Sequence[Row]) -> dict[str, list[float]]:
 
 def summaries(rows: Sequence[Row]) -> list[Summary]:
     """The methods, sorted by hypervolume on the ranking split, best first, each with its summary on test."""
-    rows = [read_row(row) for row in rows]
+    rows = unique_rows(rows)
     (ranking, *others), reference, tight = _splits(rows), common_reference(rows), tight_references(rows)
     baselines = {split: separate_losses(rows, split) for split in (ranking, *others)}
     unions = {split: RowUnion(rows, split) for split in (ranking, *others)}

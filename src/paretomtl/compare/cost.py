@@ -65,7 +65,7 @@ def cost_fields(front: Front, method: Method | None = None, weigh_every: int = 1
     kept = sorted({round(i * last / (room - 1)) for i in range(room)}) if last >= room else list(range(last + 1))
     return {
         "step_cost": None if method is None else step_cost(method.needs_gramian, len(front.tasks), weigh_every),
-        "history": {"split": split, "epochs": [t + 1 for t in kept], "losses": to_numbers(losses[kept], 5)},
+        "history": {"split": split, "epochs": [t + 1 for t in kept], "losses": to_numbers(losses[kept])},
     }
 
 

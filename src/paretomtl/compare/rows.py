@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from paretomtl._support.splits import ranking_split
+from paretomtl._support.tensor_json import to_numbers
 from paretomtl.compare.row_store import Row, numbers
 from paretomtl.core import nondominated
 from paretomtl.front import Front
@@ -29,15 +30,15 @@ def row_of(front: Front) -> Row:
         "epochs": len(front.history["losses"]),
         "seed": front.seed,
         "split": front.ranking_split,
-        "reference": None if front.reference is None else [round(value, 5) for value in front.reference],
-        "spread": {split: round(front.spread(split), 5) for split in front.losses},
+        "reference": None if front.reference is None else list(front.reference),
+        "spread": {split: front.spread(split) for split in front.losses},
         "nondominated": {split: int(front.nondominated(split).sum()) for split in front.losses},
         "in_region": front.region_hits("train") if front.reading == "direction" else None,
         "angles": numbers(front.angle("train"), 3) if front.reading == "direction" else None,
         "vectors": numbers(front.preferences),
-        "losses": {split: numbers(losses) for split, losses in front.losses.items()},
+        "losses": {split: to_numbers(losses) for split, losses in front.losses.items()},
         "metrics": {
-            split: {name: numbers(values) for name, values in metrics.items()}
+            split: {name: to_numbers(values) for name, values in metrics.items()}
             for split, metrics in front.metrics.items()
         },
         "status": list(front.status),
@@ -60,6 +61,14 @@ def read_row(row: Row) -> Row:
         "spread": {name: spread(part) for name, part in points.items()},
         "nondominated": {name: int(nondominated(part).sum()) for name, part in points.items()},
     }
+
+
+def unique_rows(rows: Sequence[Row]) -> list[Row]:
+    """The rows by split, the first of each method and seed: processes that share a folder may train the same run."""
+    found: dict[tuple[str, int], Row] = {}
+    for row in rows:
+        found.setdefault((row["method"], row["seed"]), row)
+    return [read_row(row) for row in found.values()]
 
 
 def is_finite(point: Sequence[float | None]) -> bool:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from paretomtl._support.significance import (
     Difference,
+    adjusted,
+    behind,
     deviation,
     difference,
     half_width,
@@ -18,7 +20,6 @@ from paretomtl._support.significance import (
     mean,
     rank_correlation,
 )
-from paretomtl.compare import summaries, verdict
 from paretomtl.diagnosis._measurements import Measurements
 from paretomtl.diagnosis.evidence import task_gaps
 from paretomtl.paper.claims import compare_means
@@ -44,7 +45,7 @@ def test_a_difference_is_clear_beyond_the_reach() -> None:
     assert difference(ours, theirs).sign == -1
     assert half_width(ours, theirs) < 1.0
     assert difference([1.0, 2.0], [1.6, 2.6]).significant is False
-    assert difference([1.0, 1.0], [1.0, 1.0]) == Difference(0.0, 0.0)
+    assert difference([1.0, 1.0], [1.0, 1.0]) == Difference(0.0, 0.0, 1.0)
     assert difference([1.0, 1.0], [1.0, 1.0]).sign == 0
     assert difference([1.0, 1.0], [2.0, 2.0]).sign == -1
 
@@ -65,7 +66,7 @@ def test_two_means_differ_where_welchs_test_says_so() -> None:
     for gap, sign in ((0.60, 0), (0.62, 1), (-0.62, -1)):
         result = difference([value + gap for value in ours], ours)
         assert (result.value, result.sign) == (pytest.approx(gap), sign)
-    assert difference([5.0], [1.0, 1.1]) == Difference(pytest.approx(3.95), math.inf)
+    assert difference([5.0], [1.0, 1.1]) == Difference(pytest.approx(3.95), math.inf, 1.0)
     assert difference([1.0, 1.0, math.nan], [9.0, 9.0, 9.0]).sign == 0
 
 
@@ -96,24 +97,35 @@ def measurements(joint: list[float], alone: list[float]) -> Measurements:
 
 
 @given(VALUES, VALUES)
-def test_compare_diagnose_and_studies_agree_on_the_same_rows(first: list[float], second: list[float]) -> None:
-    fields = {"preferences": 1, "spread": 0.0, "nondominated": 1, "seconds": 1.0, "reference": [0.0, 0.0]}
-    rows = [
-        {"method": method, "seed": seed, "losses": [[-value, -1.0]], **fields}
-        for method, values in (("linear", first), ("mgda", second))
-        for seed, value in enumerate(values)
-    ]
-    best, other = summaries(rows)
-    text = verdict([best, other])
-    told_apart = "behind by more than seeds explain" in text
-    assert told_apart != ("cannot be told apart" in text or "ended with the same losses" in text)
+def test_diagnose_and_studies_agree_on_the_same_numbers(first: list[float], second: list[float]) -> None:
+    told = difference(first, second)
+    (gap,) = task_gaps(measurements(first, second))
+    assert (gap.word in ("worse", "better")) == (told.significant and abs(gap.value) > gap.margin)
+    assert gap.half_width == told.half_width
+    assert compare_means(first, {"mgda": second})[1] == [told.sign]
 
-    volumes = list(best.hypervolumes), list(other.hypervolumes)
-    (gap,) = task_gaps(measurements(*volumes))
-    assert (gap.word in ("worse", "better")) == (told_apart and abs(gap.value) > gap.margin)
-    assert gap.half_width == difference(*volumes).half_width
-    _, signs = compare_means(volumes[0], {"mgda": volumes[1]})
-    assert signs == [1 if told_apart else 0]
+
+@pytest.mark.parametrize(("freedom", "quantile"), [(1, 12.7062), (2, 4.30265), (4, 2.77645), (9, 2.26216)])
+def test_p_is_that_of_student(freedom: int, quantile: float) -> None:
+    """The mean of these differences is this many standard errors from zero."""
+    values = [float(i) for i in range(freedom + 1)]
+    error = half_width(values) / half_width_of([1.0], [freedom + 1]) / math.sqrt(freedom + 1)
+    shift = quantile * error - mean(values)
+    assert difference([value + shift for value in values]).p == pytest.approx(0.05, rel=1e-3)
+
+
+def test_all_comparisons_of_an_answer_are_judged_together() -> None:
+    """By Holm; a leader that was chosen from four pays for the choice."""
+    found = [Difference(1.0, 0.0, p) for p in (0.02, 0.01, 0.04)]
+    assert [each.p for each in adjusted(found)] == pytest.approx([0.04, 0.03, 0.04])
+    assert [each.p for each in adjusted(found, 4)] == pytest.approx([0.08, 0.06, 0.08])
+
+
+def test_a_leader_is_judged_in_pairs_by_seed() -> None:
+    leader = {0: 1.0, 1: 2.0, 2: 3.0, 3: 10.0}
+    less = {seed: value - 0.1 - 0.001 * seed for seed, value in leader.items()}
+    rounding = {seed: value * (1 - 1e-15) for seed, value in leader.items()}
+    assert behind(leader, [less, rounding, {0: 0.0}, {0: 1.0, 1: math.nan}]) == [True, False, False, False]
 
 
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=12, unique=True))

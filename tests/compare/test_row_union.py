@@ -105,7 +105,6 @@ def test_the_verdict_says_who_leads_by_what() -> None:
     behind = dataclasses.replace(mixed, test=dataclasses.replace(worse, split="test"))
     assert verdict([on_test, behind]).endswith(" linear leads by regret, R2 and IGD+ on test, too.")
     once = [dataclasses.replace(each, hypervolumes=(2.0,), regrets=each.regrets[:1]) for each in (worse, first)]
-    assert "By regret on training, linear is ahead of mgda, but they cannot be told apart there." in verdict(once)
+    assert "By regret, R2 and IGD+ on training, linear is ahead of mgda, but they cannot be told apart" in verdict(once)
     lost = dataclasses.replace(worse, regrets=(0.1, math.inf, 0.1))
-    assert "linear leads by regret, R2 and IGD+" in verdict([first, lost]), "the other one diverged"
-    assert "By regret on training, linear is ahead of mgda, but they cannot be told apart" in verdict([lost, first])
+    assert "No method can be told apart from linear by regret" in verdict([first, lost]), "one seed proves nothing"

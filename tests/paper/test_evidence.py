@@ -20,7 +20,7 @@ from paretomtl.paper.evidence.verdicts import (
     COLUMNS,
     EQUAL,
     QUESTIONS,
-    answer,
+    answers,
     claims,
     facts,
     regions_hit,
@@ -122,7 +122,14 @@ def test_gaps_are_compared_with_models_that_saw_the_same_batches() -> None:
     [([0.1, 0.12, 0.11], AHEAD), ([-0.1, -0.12, -0.11], BEHIND), ([0.1, -0.1, 0.02], EQUAL), ([0.1], EQUAL)],
 )
 def test_answers_follow_the_interval(gains: list[float], said: str) -> None:
-    assert answer(gains) == said
+    assert answers([gains]) == [said]
+
+
+def test_answers_in_several_settings_are_judged_together() -> None:
+    """One in twenty settings differs by chance."""
+    gains = [0.1, 0.3, 0.2, 0.0, 0.2]
+    assert answers([gains]) == [AHEAD]
+    assert answers([gains, *[[0.1, -0.1, 0.02]] * 5]) == [EQUAL] * 6
 
 
 @pytest.mark.parametrize(("gain", "verdict"), [(0.05, "holds"), (-0.05, "does not hold"), (0.0015, "holds")])

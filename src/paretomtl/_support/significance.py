@@ -1,16 +1,19 @@
-"""The one rule of significance: whether two means over seeds differ by more than seeds explain.
+"""The one rule of significance: whether means over seeds differ by more than seeds explain.
 
-``compare``, ``diagnose`` and the paper's studies all call :func:`difference`, so that they agree on the same numbers.
-Means, deviations, confidence intervals and rank correlations are here too.
+``compare``, pages, ``diagnose`` and the paper's studies judge all comparisons of one answer together by
+:func:`adjusted`. Means, deviations, confidence intervals and rank correlations are here too.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+_LEVEL = 0.05
+_STEPS = 200  # of an integral: six digits
 _STUDENT = (
     (2, 12.71), (3, 4.303), (4, 3.182), (5, 2.776), (6, 2.571), (7, 2.447), (8, 2.365), (9, 2.306), (10, 2.262),
     (12, 2.201), (15, 2.145), (20, 2.086), (30, 2.042), (60, 2.0),
@@ -36,15 +39,17 @@ class Difference:
     Attributes:
         value: the first mean less the second.
         half_width: half the width of its 95 % confidence interval.
+        p: how often chance alone exceeds it; 1 if it cannot be told.
     """
 
     value: float
     half_width: float
+    p: float
 
     @property
     def significant(self) -> bool:
         """Whether it is larger than seeds explain: chance alone would exceed that only once in twenty."""
-        return abs(self.value) > self.half_width
+        return self.p <= _LEVEL
 
     @property
     def sign(self) -> int:
@@ -52,16 +57,52 @@ class Difference:
         return (1 if self.value > 0 else -1) if self.significant else 0
 
 
-def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
-    """The mean of the first less that of the second, with its confidence interval by Welch's t-test.
+def difference(first: Sequence[float], second: Sequence[float] | None = None) -> Difference:
+    """The mean of the first less that of the second by Welch's t-test, or of differences paired by seed by Student's.
 
-    It is not significant with fewer than two numbers in a set, nor if one of them is NaN.
+    It is not significant with fewer than two numbers in a set, nor if one of them is not finite.
 
     Example:
         >>> difference([2.0, 2.1, 1.9], [1.0, 1.1, 0.9]).sign, difference([2.0], [1.0]).sign
         (1, 0)
     """
-    return Difference(mean(first) - mean(second), half_width(first, second))
+    sets = [first] if second is None else [first, second]
+    value = mean(first) - (0.0 if second is None else mean(second))
+    if any(len(values) < 2 or not all(map(math.isfinite, values)) for values in sets):
+        return Difference(value, math.inf, 1.0)
+    error, freedom = _error([statistics.variance(values) for values in sets], list(map(len, sets)))
+    p = _tail(abs(value) / error, freedom) if error else float(value == 0.0)
+    return Difference(value, _quantile(freedom) * error, p)
+
+
+def adjusted(differences: Sequence[Difference], choices: int = 2) -> list[Difference]:
+    """The differences with p for all together: chance alone makes any of them significant only once in twenty.
+
+    This is Holm's method, whatever the distributions have in common. If the first mean of all differences was chosen
+    as the best of several, each of these could have been, with its own differences, each in one direction: that costs
+    a factor of half their number.
+
+    Args:
+        differences: of one answer.
+        choices: of how many means the first one was chosen as the best; 2 if it was not chosen.
+    """
+    judged, least = list(differences), 0.0
+    for place, i in enumerate(sorted(range(len(judged)), key=lambda i: judged[i].p)):
+        least = max(least, min(1.0, judged[i].p * (len(judged) - place) * choices / 2))
+        judged[i] = replace(judged[i], p=least)
+    return judged
+
+
+def behind(leader: Mapping[Any, float], others: Sequence[Mapping[Any, float]]) -> list[bool]:
+    """Whether each of the others is behind the one with the best mean, by differences of seeds that both have.
+
+    Args:
+        leader: the values by seed; more is better.
+        others: those of the other candidates.
+    """
+    pairs = [[(leader[seed], other[seed]) for seed in leader.keys() & other.keys()] for other in others]
+    gains = [[0.0 if math.isclose(a, b, rel_tol=1e-12) else a - b for a, b in pair] for pair in pairs]
+    return [gap.sign > 0 for gap in adjusted([difference(each) for each in gains], len(others) + 1)]
 
 
 def half_width(*sets: Sequence[float]) -> float:
@@ -82,14 +123,24 @@ def half_width_of(variances: Sequence[float], counts: Sequence[int]) -> float:
     """The half width from variances and numbers of seeds, which may include seeds that are still to be trained."""
     if min(counts) < 2:
         return math.inf
+    error, freedom = _error(variances, counts)
+    return _quantile(freedom) * error
+
+
+def _error(variances: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:
+    """The standard error of a mean or of a difference of two, and its degrees of freedom."""
     parts = [variance / count for variance, count in zip(variances, counts, strict=True)]
-    error = math.sqrt(sum(parts))
-    if error == 0.0:
-        return 0.0
     shares = [part**2 / (count - 1) for part, count in zip(parts, counts, strict=True)]
     # Both may underflow where deviations are far below 1.
     freedom = sum(parts) ** 2 / sum(shares) if sum(shares) > 0 else min(counts) - 1
-    return _quantile(freedom) * error
+    return math.sqrt(sum(parts)), freedom
+
+
+def _tail(t: float, freedom: float) -> float:
+    """How often Student's t is beyond t on either side: an integral over the angle whose tangent is root(freedom)/t."""
+    step = math.atan2(math.sqrt(freedom), t) / _STEPS
+    area = step * math.fsum(math.sin((i + 0.5) * step) ** (freedom - 1) for i in range(_STEPS))
+    return 2 / math.sqrt(math.pi) * math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) * area
 
 
 def _quantile(freedom: float) -> float:

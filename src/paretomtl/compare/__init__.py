@@ -2,7 +2,7 @@
 
 from paretomtl.compare._compare import RESULTS, compare
 from paretomtl.compare._comparison import Comparison
-from paretomtl.compare._verdict import Summary, common_reference, summaries, tight_references, verdict
+from paretomtl.compare._verdict import Summary, best_hypervolume, common_reference, summaries, tight_references, verdict
 from paretomtl.compare.failed_runs import FailedRun
 from paretomtl.compare.row_store import Row, environment, load_rows, numbers, save_rows
 
@@ -12,6 +12,7 @@ __all__ = [
     "FailedRun",
     "Row",
     "Summary",
+    "best_hypervolume",
     "common_reference",
     "compare",
     "environment",

@@ -6,8 +6,9 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from paretomtl._support.significance import deviation, difference
+from paretomtl._support.significance import behind, deviation
 from paretomtl._support.splits import split_word
 from paretomtl._support.text import join_names
 from paretomtl.compare.row_indicators import (
@@ -56,6 +57,7 @@ class Summary:
             regrets are.
         igd_plus_values: IGD+ for each seed, to the best models of all fronts and in their scale. Infinite or empty
             as regrets are.
+        seed_numbers: the seeds, in the order of all values; empty if they are unknown.
     """
 
     method: str
@@ -77,6 +79,7 @@ class Summary:
     regrets: tuple[float, ...] = ()
     r2_values: tuple[float, ...] = ()
     igd_plus_values: tuple[float, ...] = ()
+    seed_numbers: tuple[int, ...] = ()
 
     @property
     def seeds(self) -> int:
@@ -193,6 +196,7 @@ def _summary(
         regrets=() if ideal else union.regrets(rows),
         r2_values=() if ideal else union.r2_values(rows),
         igd_plus_values=() if ideal else union.igd_plus_values(rows),
+        seed_numbers=tuple(row["seed"] for row in rows),
     )
 
 
@@ -212,44 +216,61 @@ def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float] | None:
 def verdict(summaries: Sequence[Summary]) -> str:
     """Say in plain words which method is best here, and whether these seeds are enough to tell.
 
-    Two methods differ if seeds alone would move their mean hypervolumes that far apart only once in twenty, by
-    :func:`~paretomtl._support.significance.difference`, as in a diagnosis. Methods that cannot be told apart need not
-    be equal: more seeds may separate them. Separate networks for each task are not a front, and are left out. The same
-    is then said of the hypervolume at the tight reference, of regret, R2 and IGD+ on test if there is such a split, and
-    how the best models compare with separate networks.
+    A method is behind by :func:`~paretomtl._support.significance.behind`: in all comparisons of the leader together,
+    seeds alone would name somebody only once in twenty, whichever method leads. Methods that cannot be told apart need
+    not be equal: more seeds may separate them. Separate networks for each task are not a front, and are left out. If
+    hypervolumes differ, the same is then said of the hypervolume at the tight reference, of regret, R2 and IGD+ on test
+    if there is such a split, each of them for itself. The last sentence is on separate networks.
     """
-    fronts = [summary for summary in summaries if not summary.ideal]
+    fronts = sorted((each for each in summaries if not each.ideal), key=lambda each: -each.hypervolume[0])
     if len(fronts) < 2:
         return "There is nothing to compare."
     first, others = fronts[0], fronts[1:]
     same = [other.method for other in others if _is_same(first, other)]
-    others = [other for other in others if other.method not in same]
-    fronts = [first, *others]
-    alike_text = f"{join_names([first.method, *same])} ended with the same losses in all seeds."
-    if not others:
-        return alike_text + _against_separate(first)
-    if first.seeds < 2:
-        start = f"{alike_text} " if same else ""
-        second = others[0].hypervolume[0]
-        gap = f", {100 * (first.hypervolume[0] / second - 1):.1f} % above {others[0].method}" if second else ""
-        return (
-            f"{start}{first.method} has the largest hypervolume on {split_word(first.split)}{gap}. One seed cannot "
-            f"tell whether that is luck: compare with more of them.{_at_tight_reference(fronts)}"
-            f"{_against_union(fronts)}{_against_separate(first)}"
-        )
-    signs = {other.method: difference(first.hypervolumes, other.hypervolumes).sign for other in others}
-    alike = [method for method, sign in signs.items() if not sign]
-    worse = [method for method, sign in signs.items() if sign]
-    text = f"{first.method} has the largest mean hypervolume on {split_word(first.split)}."
-    if same:
-        text = f"{alike_text} They have the largest mean hypervolume on {split_word(first.split)}."
+    fronts = [each for each in fronts if each.method not in same]
+    start = f"{join_names([first.method, *same])} ended with the same losses in all seeds." if same else ""
+    if len(fronts) < 2:
+        return start + _against_separate(first)
+    runs = [(each.method, _by_seed(each, each.hypervolumes)) for each in fronts]
+    text, told = best_hypervolume(runs, split_word(first.split))
+    return (
+        f"{start} {text}".strip()
+        + _at_tight_reference(fronts, told)
+        + _against_union(fronts, told)
+        + _against_separate(first)
+    )
+
+
+def best_hypervolume(runs: Sequence[tuple[str, Mapping[Any, float]]], split: str) -> tuple[str, bool]:
+    """Say which of several names has the largest mean hypervolume, and whether any other is behind.
+
+    Args:
+        runs: names with their hypervolumes by seed.
+        split: in words.
+    """
+    ranked = sorted(runs, key=lambda run: -statistics.fmean(run[1].values()))
+    (first, volumes), others = ranked[0], ranked[1:]
+    means = [statistics.fmean(each.values()) for _, each in ranked[:2]]
+    more = 100 * (means[0] / means[1] - 1) if means[1] > 0 else math.nan
+    ahead = f", {more:.2g} % above {others[0][0]}" if more < 99 else ""
+    ahead = f", and so has {others[0][0]}" if means[0] == means[1] else ahead
+    if len(volumes) < 2 or max(len(each) for _, each in others) < 2:
+        text = f"{first} has the largest hypervolume on {split}{ahead}. One run each cannot tell whether that is luck"
+        return f"{text}: compare several seeds.", False
+    worse = behind(volumes, [each for _, each in others])
+    alike, less = ([others[i][0] for i, low in enumerate(worse) if low is kind] for kind in (False, True))
+    text = f"{first} has the largest mean hypervolume on {split}{ahead}."
     if alike:
-        it = "them" if same else "it"
-        text += f" {join_names(alike)} cannot be told apart from {it} with {first.seeds} seeds."
-    if worse:
-        verb = "is" if len(worse) == 1 else "are"
-        text += f" {join_names(worse)} {verb} behind by more than seeds explain (once in twenty, Welch's test)."
-    return text + _at_tight_reference(fronts) + _against_union(fronts) + _against_separate(first)
+        text += f" {join_names(alike)} cannot be told apart from it with {len(volumes)} seeds."
+    if less:
+        verb = "is" if len(less) == 1 else "are"
+        text += f" {join_names(less)} {verb} behind by more than seeds explain (once in twenty)."
+    return text, any(worse)
+
+
+def _by_seed(summary: Summary, values: Sequence[float]) -> dict[int, float]:
+    """The values by seed; by place, if seeds are unknown."""
+    return dict(zip(summary.seed_numbers or range(len(values)), values, strict=True))
 
 
 def _is_same(one: Summary, other: Summary) -> bool:
@@ -260,65 +281,43 @@ def _is_same(one: Summary, other: Summary) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in fields)
 
 
-def _at_tight_reference(fronts: Sequence[Summary]) -> str:
+def _at_tight_reference(fronts: Sequence[Summary], told: bool) -> str:
     """A sentence on who leads at the tight reference; empty if it is unknown."""
-    known = [each for each in fronts if each.tight_hypervolume is not None]
-    if len(known) < len(fronts):
+    values = [each.tight_hypervolumes for each in fronts]
+    if not all(values) or not max(map(max, values)) > 0:
         return ""
-    best = max(known, key=lambda each: statistics.fmean(each.tight_hypervolumes))
-    first = fronts[0]
-    if best is first:
-        if not max(first.tight_hypervolumes) > 0:
-            return ""
-        if not _leads(first.tight_hypervolumes, [each.tight_hypervolumes for each in known[1:]]):
-            return f" No method can be told apart from {first.method} at the tight reference."
-        return f" {first.method} leads at the tight reference, too."
-    told = _told_apart(best.tight_hypervolumes, first.tight_hypervolumes)
-    end = "by more than seeds explain" if told else "but they cannot be told apart there"
-    return f" At the tight reference, {best.method} is ahead of {first.method}, {end}."
+    return _who_leads(fronts, values, "at the tight reference", told)
 
 
-def _against_union(fronts: Sequence[Summary]) -> str:
+def _against_union(fronts: Sequence[Summary], told: bool) -> str:
     """A sentence for each method that leads by regret, R2 or IGD+, on test if it is known; empty without these."""
     parts = [each.test or each for each in fronts]
-    first, split = fronts[0].method, parts[0].split
     led: dict[str, list[str]] = {}
     for name, values in (
         ("regret", [part.regrets for part in parts]),
         ("R2", [part.r2_values for part in parts]),
         ("IGD+", [part.igd_plus_values for part in parts]),
     ):
-        if not all(values):
-            continue
-        leader = min(range(len(parts)), key=[statistics.fmean(each) for each in values].__getitem__)
-        told = _told_apart(values[leader], values[0])
-        end = "by more than seeds explain" if told else "but they cannot be told apart there"
-        sentence = f" By {{}} on {split_word(split)}, {parts[leader].method} is ahead of {first}, {end}."
-        if not leader:
-            leads = _leads(values[0], values[1:])
-            sentence = f" {first} leads by {{}} on {split_word(split)}, too."
-            sentence = (
-                sentence if leads else f" No method can be told apart from {first} by {{}} on {split_word(split)}."
-            )
-        led.setdefault(sentence, []).append(name)
+        if all(values):
+            losses = [[-value for value in each] for each in values]
+            sentence = _who_leads(parts, losses, f"by {{}} on {split_word(parts[0].split)}", told)
+            led.setdefault(sentence, []).append(name)
     return "".join(sentence.format(join_names(names)) for sentence, names in led.items())
 
 
-def _leads(first: Sequence[float], others: Sequence[Sequence[float]]) -> bool:
-    """Whether the first set of numbers differs from some other one by more than seeds explain; one seed cannot tell.
-
-    It does from one with a seed that diverged, if none of its own did.
-    """
-    finite = all(map(math.isfinite, first))
-    diverged = any(not all(map(math.isfinite, other)) for other in others)
-    return len(first) < 2 or (finite and diverged) or any(_told_apart(first, other) for other in others)
-
-
-def _told_apart(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether two sets of numbers, one for each seed, differ by more than seeds explain."""
-    if min(len(one), len(other)) < 2 or not all(map(math.isfinite, (*one, *other))):
-        return False
-    return difference(one, other).significant
+def _who_leads(fronts: Sequence[Summary], values: Sequence[Sequence[float]], where: str, told: bool) -> str:
+    """A sentence on who leads by values of which more is better; it needs hypervolumes that differ."""
+    first = fronts[0].method
+    leader = max(range(len(fronts)), key=[statistics.fmean(each) for each in values].__getitem__)
+    sets = [_by_seed(each, of) for each, of in zip(fronts, values, strict=True)]
+    others = [i for i in range(len(fronts)) if i != leader]
+    worse = behind(sets[leader], [sets[i] for i in others])
+    if leader:
+        end = "by more than seeds explain" if told and worse[0] else "but they cannot be told apart there"
+        return f" {where[0].upper()}{where[1:]}, {fronts[leader].method} is ahead of {first}, {end}."
+    if told and any(worse):
+        return f" {first} leads {where}, too."
+    return f" No method can be told apart from {first} {where}."
 
 
 def _against_separate(first: Summary) -> str:

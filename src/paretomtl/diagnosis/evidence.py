@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from torch import Tensor
 
-from paretomtl._support.significance import difference, half_width, half_width_of, mean
+from paretomtl._support.significance import adjusted, difference, half_width, half_width_of, mean
 from paretomtl.diagnosis._measurements import Measurements
 
 CONFLICT = -0.1
@@ -68,9 +68,9 @@ def task_gaps(measured: Measurements) -> list[Gap]:
     equal weights may give up a different task with each seed. Then the tasks that moved in that direction count.
     """
     gaps = []
-    for i in range(len(measured.tasks)):
-        joint, alone = measured.joint[:, i].tolist(), measured.alone[:, i].tolist()
-        gap = difference(joint, alone)
+    pairs = list(zip(measured.joint.T.tolist(), measured.alone.T.tolist(), strict=True))
+    found = adjusted([difference(joint, alone) for joint, alone in pairs])
+    for i, (gap, (joint, alone)) in enumerate(zip(found, pairs, strict=True)):
         margin = max(GAP * abs(mean(alone)), NOTICEABLE * abs(float(measured.first[i])))
         tight = min(margin, GAINED * max(float(measured.learnt[i] * measured.first[i].abs()), 0.0))
         word: Word = "open"

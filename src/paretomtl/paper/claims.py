@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from paretomtl._support.significance import difference, mean
+from paretomtl._support.significance import adjusted, difference, mean
 from paretomtl.methods.registry import paper_label_of
 from paretomtl.paper.number_text import starred
 
@@ -41,7 +41,7 @@ def compare_means(
     own: Sequence[float], rivals: Mapping[str, Sequence[float]], digits: int = 3
 ) -> tuple[str, list[int]]:
     """The mean and its difference to that of each rival as text, and the sign of each difference, 0 within seeds."""
-    gaps = {method: difference(own, values) for method, values in rivals.items()}
+    gaps = dict(zip(rivals, adjusted([difference(own, values) for values in rivals.values()]), strict=True))
     text = ", ".join(f"{starred(gap, digits)} to {paper_label_of(method)}" for method, gap in gaps.items())
     return f"{mean(own):.{digits}f}: {text}", [gap.sign for gap in gaps.values()]
 

@@ -12,7 +12,7 @@ from paretomtl._support.significance import half_width
 from paretomtl._support.splits import split_word
 from paretomtl.compare import Row, Summary
 from paretomtl.methods.registry import REGISTRY, colour_of, label_of
-from paretomtl.paper.evidence.verdicts import AHEAD, BEHIND, answer, by_setting, measured_on, summaries_of
+from paretomtl.paper.evidence.verdicts import AHEAD, BEHIND, answers, by_setting, measured_on, summaries_of
 from paretomtl.paper.panels import grid, legend, name_lines, panel_title
 from paretomtl.paper.study import Draw
 from paretomtl.report.figures.style import QUIET, SMALL, add_caption
@@ -145,11 +145,11 @@ def _draw_panel(
 def _finding(panels: _Panels, quantity: _Quantity) -> str:
     """In how many settings the default is ahead of fixed weights, and behind, paired by seed."""
     gains = [_gains(each, quantity.sign) for variants in panels.values() for each in variants.values()]
-    answers = [answer(each) for each in gains if each]
-    if not answers:
+    found = answers([each for each in gains if each])
+    if not found:
         return f"The {quantity.name} of every arm"
-    ahead, behind = answers.count(AHEAD), answers.count(BEHIND)
-    settings = f"{ahead} of {len(answers)} settings, behind in {behind}"
+    ahead, behind = found.count(AHEAD), found.count(BEHIND)
+    settings = f"{ahead} of {len(found)} settings, behind in {behind}"
     return f"By {quantity.name}, auto is ahead of interior weights in {settings}"
 
 

@@ -10,7 +10,7 @@ from operator import is_not
 
 import torch
 
-from paretomtl._support.significance import half_width, mean
+from paretomtl._support.significance import adjusted, difference, half_width, mean
 from paretomtl._support.splits import split_word
 from paretomtl.compare import Summary, summaries
 from paretomtl.compare.row_store import Row
@@ -96,11 +96,9 @@ def gains_of(found: Mapping[str, Summary], rows: Sequence[Row], question: Questi
     return [own[seed] - other[seed] for seed in sorted(own.keys() & other.keys())]
 
 
-def answer(gains: Sequence[float]) -> str:
-    """Whether the arm is ahead of its rival, behind it, or neither: by the interval of the mean difference."""
-    if len(gains) < 2 or abs(mean(gains)) <= half_width(gains):
-        return EQUAL
-    return AHEAD if mean(gains) > 0 else BEHIND
+def answers(gains: Sequence[Sequence[float]]) -> list[str]:
+    """Whether an arm is ahead of its rival, behind it, or neither, in each setting: by all settings together."""
+    return [{1: AHEAD, 0: EQUAL, -1: BEHIND}[gap.sign] for gap in adjusted([difference(each) for each in gains])]
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
@@ -108,27 +106,28 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     parts = {title: (own, {each.method: each for each in summaries_of(own)}) for title, own in by_setting(rows).items()}
     judged = []
     for question in QUESTIONS:
-        texts, answers = [], []
+        texts, known = [], []
         for title, (own, found) in parts.items():
             gains = gains_of(found, own, question)
             if not gains:
                 continue
             width = half_width(gains) if len(gains) > 1 else math.nan
             texts.append(f"{title} {mean(gains):+.4f} ± {width:.4f} ({len(gains)})")
-            answers.append(answer(gains))
+            known.append(gains)
         if texts:
             where = f"{question.arm} minus {question.rival}"
-            judged.append(Claim(where, question.text, "; ".join(texts), _verdict(answers, as_good=question.as_good)))
+            verdict = _verdict(answers(known), as_good=question.as_good)
+            judged.append(Claim(where, question.text, "; ".join(texts), verdict))
     return judged
 
 
-def _verdict(answers: Sequence[str], *, as_good: bool) -> str:
+def _verdict(found: Sequence[str], *, as_good: bool) -> str:
     """One verdict of the answers on several problems."""
-    good = [each != BEHIND if as_good else each == AHEAD for each in answers]
+    good = [each != BEHIND if as_good else each == AHEAD for each in found]
     if all(good):
         return "holds"
     if not any(good):
-        return "does not hold" if BEHIND in answers else EQUAL
+        return "does not hold" if BEHIND in found else EQUAL
     return f"holds on {sum(good)} of {len(good)}"
 
 

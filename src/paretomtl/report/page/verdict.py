@@ -5,9 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from paretomtl._support.significance import deviation, difference
+from paretomtl._support.significance import deviation
 from paretomtl._support.splits import split_word
 from paretomtl._support.text import join_names, shorten
+from paretomtl.compare import best_hypervolume
 from paretomtl.front import Front
 from paretomtl.methods.registry import is_separate, label_of
 
@@ -15,9 +16,8 @@ from paretomtl.methods.registry import is_separate, label_of
 def verdict_of(fronts: Sequence[Front], names: Sequence[str], volumes: Sequence[Mapping[str, float | None]]) -> str:
     """A few sentences that compare the runs of a page; empty if there is nothing to compare.
 
-    Hypervolumes are compared on the split that ranks, by the rule of ``compare``: two methods differ if seeds alone
-    would move their means that far apart only once in twenty. Separate networks are not a front, and are left out.
-    Other runs without a hypervolume are named, so that none drops out of the comparison unnoticed.
+    Hypervolumes are compared on the split that ranks, as ``compare`` does. Separate networks are not a front, and are
+    left out. Other runs without a hypervolume are named, so that none drops out of the comparison unnoticed.
 
     Args:
         fronts: the runs.
@@ -44,10 +44,12 @@ def _of_known(fronts: Sequence[Front], names: Sequence[str], known: Mapping[int,
     for i in known:
         methods.setdefault(fronts[i].method, []).append(i)
     if any(len({fronts[i].seed for i in own}) < len(own) for own in methods.values()):
-        return _of_runs(known, names, split)
-    if len(methods) == 1:
+        runs = [(shorten(names[i], 40), {0: volume}) for i, volume in known.items()]
+    elif len(methods) == 1:
         return _of_seeds(list(known.values()), split)
-    return _of_methods({method: [known[i] for i in own] for method, own in methods.items()}, split)
+    else:
+        runs = [(shorten(label_of(name), 40), {fronts[i].seed: known[i] for i in own}) for name, own in methods.items()]
+    return best_hypervolume(runs, split_word(split))[0]
 
 
 def _of_missing(names: Sequence[str], split: str) -> str:
@@ -58,44 +60,6 @@ def _of_missing(names: Sequence[str], split: str) -> str:
     return f"{join_names(listed)} {verbs[0]} left out: {verbs[1]} no hypervolume on {split_word(split)}."
 
 
-def _of_runs(volumes: Mapping[int, float], names: Sequence[str], split: str) -> str:
-    first, second = sorted(volumes, key=lambda i: -volumes[i])[:2]
-    return (
-        f"{shorten(names[first], 40)} has the largest hypervolume on {split_word(split)}"
-        f"{_ahead(volumes[first], volumes[second], shorten(names[second], 40))}. One run each cannot tell whether that "
-        "is luck."
-    )
-
-
 def _of_seeds(volumes: Sequence[float], split: str) -> str:
     spread = f"{statistics.fmean(volumes):.4g} ± {deviation(volumes):.2g}"
     return f"{len(volumes)} seeds of one method: hypervolume {spread} on {split_word(split)} (mean and deviation)."
-
-
-def _of_methods(volumes: Mapping[str, Sequence[float]], split: str) -> str:
-    order = sorted(volumes, key=lambda method: -statistics.fmean(volumes[method]))
-    first, others = order[0], order[1:]
-    label = {method: shorten(label_of(method), 40) for method in order}
-    means = {method: statistics.fmean(volumes[method]) for method in order}
-    seeds = len(volumes[first])
-    ahead = _ahead(means[first], means[others[0]], label[others[0]])
-    if seeds < 2 or max(len(volumes[method]) for method in others) < 2:
-        return (
-            f"{label[first]} has the largest hypervolume on {split_word(split)}{ahead}. One seed cannot tell whether "
-            "that is luck: compare five."
-        )
-    worse = [method for method in others if difference(volumes[first], volumes[method]).sign > 0]
-    alike = [method for method in others if method not in worse]
-    text = f"{label[first]} has the largest mean hypervolume on {split_word(split)}{ahead}, over {seeds} seeds."
-    if alike:
-        text += f" It cannot be told apart from {join_names([label[method] for method in alike])}."
-    if worse:
-        verb = "is" if len(worse) == 1 else "are"
-        text += f" {join_names([label[method] for method in worse])} {verb} behind by more than seeds explain."
-    return text
-
-
-def _ahead(first: float, second: float, name: str) -> str:
-    if first == second:
-        return f", and so has {name}"
-    return f", {100 * (first / second - 1):.2g} % above {name}" if second > 0 else ""

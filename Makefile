@@ -93,6 +93,7 @@ bench: $(READY)  ## benchmarks that fit a CPU, three hours on two cores, into ou
 	$(BIN)/python benchmarks/front.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/page.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/layouts.py --out $(BENCH_OUT)
+	$(BIN)/python benchmarks/verdicts.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/interior.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/gaps.py --out $(BENCH_OUT)
 	$(BIN)/python benchmarks/cheaper.py --out $(BENCH_OUT)

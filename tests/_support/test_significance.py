@@ -33,8 +33,8 @@ def test_one_set_has_the_interval_of_student(seeds: int, quantile: float) -> Non
 
 
 def test_two_sets_of_equal_spread_have_the_degrees_of_freedom_of_both() -> None:
-    assert half_width_of([1.0, 1.0], [3, 3]) == pytest.approx(2.776 * math.sqrt(2 / 3))
-    assert half_width_of([1.0, 0.0], [3, 3]) == pytest.approx(4.303 * math.sqrt(1 / 3)), (
+    assert half_width_of([1.0, 1.0], [3, 3]) == pytest.approx(2.776 * math.sqrt(2 / 3), rel=1e-3)
+    assert half_width_of([1.0, 0.0], [3, 3]) == pytest.approx(4.303 * math.sqrt(1 / 3), rel=1e-3), (
         "one that never varies adds none"
     )
 

@@ -10,15 +10,11 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 _LEVEL = 0.05
 _STEPS = 200  # of an integral: six digits
-_STUDENT = (
-    (2, 12.71), (3, 4.303), (4, 3.182), (5, 2.776), (6, 2.571), (7, 2.447), (8, 2.365), (9, 2.306), (10, 2.262),
-    (12, 2.201), (15, 2.145), (20, 2.086), (30, 2.042), (60, 2.0),
-)  # fmt: skip
-"""Degrees of freedom under which a quantile of Student's t holds."""
 
 
 def mean(values: Sequence[float]) -> float:
@@ -127,26 +123,30 @@ def half_width_of(variances: Sequence[float], counts: Sequence[int]) -> float:
     return _quantile(freedom) * error
 
 
-def _error(variances: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:
-    """The standard error of a mean or of a difference of two, and its degrees of freedom."""
+def _error(variances: Sequence[float], counts: Sequence[int]) -> tuple[float, int]:
+    """The standard error of a mean or of a difference of two, and its degrees of freedom, rounded down."""
     parts = [variance / count for variance, count in zip(variances, counts, strict=True)]
     shares = [part**2 / (count - 1) for part, count in zip(parts, counts, strict=True)]
-    # Both may underflow where deviations are far below 1.
+    # Both may underflow where deviations are far below 1; sums of rounded variances miss a whole number by a little.
     freedom = sum(parts) ** 2 / sum(shares) if sum(shares) > 0 else min(counts) - 1
-    return math.sqrt(sum(parts)), freedom
+    return math.sqrt(sum(parts)), math.floor(freedom + 1e-9)
 
 
-def _tail(t: float, freedom: float) -> float:
+def _tail(t: float, freedom: int) -> float:
     """How often Student's t is beyond t on either side: an integral over the angle whose tangent is root(freedom)/t."""
     step = math.atan2(math.sqrt(freedom), t) / _STEPS
     area = step * math.fsum(math.sin((i + 0.5) * step) ** (freedom - 1) for i in range(_STEPS))
     return 2 / math.sqrt(math.pi) * math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) * area
 
 
-def _quantile(freedom: float) -> float:
-    """The two-sided 95 % quantile of Student's t; between two entries of the table the larger one."""
-    whole = round(freedom, 9)  # sums of rounded variances miss a whole number by a little
-    return next((value for most, value in _STUDENT if whole < most), 1.96)
+@cache
+def _quantile(freedom: int) -> float:
+    """The two-sided 95 % quantile of Student's t."""
+    low, high = 0.0, 13.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _tail(middle, freedom) > _LEVEL else (low, middle)
+    return high
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:

@@ -43,6 +43,7 @@ def _of_known(fronts: Sequence[Front], names: Sequence[str], known: Mapping[int,
     methods: dict[str, list[int]] = {}
     for i in known:
         methods.setdefault(fronts[i].method, []).append(i)
+    runs: list[tuple[str, dict[int | None, float]]]
     if any(len({fronts[i].seed for i in own}) < len(own) for own in methods.values()):
         runs = [(shorten(names[i], 40), {0: volume}) for i, volume in known.items()]
     elif len(methods) == 1:

@@ -3,7 +3,7 @@
     python benchmarks/verdicts.py      # writes benchmarks/results/verdicts.json
 
 The hypervolumes of each method and seed are drawn: noise of deviation 1, and an effect of deviation 1 that the methods
-of a seed share. One row stands for `comparisons` of them, and four times as many without a difference.
+of a seed share. One row stands for `comparisons` of them with each effect, and `nulls` without any.
 
 - `false`: the share of verdicts that name somebody behind, without any difference between methods.
 - `found`: the share that names a method behind that is, with one method ahead of all others by `effect` deviations.
@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 from paretomtl.compare import Row, Summary, environment, save_rows, verdict
 
 COMPARISONS, EFFECTS = 1000, (1, 2, 4)
-NULLS = 4  # times as many without a difference, whose share is small
+NULLS = 40_000  # methods in all comparisons without a difference, whose share is small
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def measured(noise: str, seeds: int, methods: int) -> Row:
     generator = np.random.default_rng(0)
     shares = {}
     for effect in (0, *EFFECTS):
-        named, count = 0, COMPARISONS * (1 if effect else NULLS)
+        named, count = 0, COMPARISONS if effect else NULLS // methods
         for _ in range(count):
             values = drawn(noise, (methods, seeds), generator)
             values[0] += effect
@@ -55,7 +55,7 @@ def measured(noise: str, seeds: int, methods: int) -> Row:
             named += "method-1 " in behind if effect else bool(behind)
         shares[effect] = named / count
     found = {str(effect): shares[effect] for effect in EFFECTS}
-    size = {"noise": noise, "seeds": seeds, "methods": methods, "comparisons": COMPARISONS}
+    size = {"noise": noise, "seeds": seeds, "methods": methods, "comparisons": COMPARISONS, "nulls": NULLS // methods}
     return {**size, "false": shares[0], "found": found}
 
 

@@ -311,7 +311,7 @@ def test_compare_with_one_seed_shows_the_fronts(here: Path) -> None:
         "compare", "toys:ready", "--epochs", "2", "--seeds", "1", "--methods", "pareto-mtl,mgda", "--preferences", "2"
     )
     assert "pareto-mtl, 2 models, ranked by losses on validation, test next to it" in text
-    assert "One seed cannot tell" in text
+    assert "One run each cannot tell" in text
     assert max(map(len, text.splitlines()[:12])) <= 80
 
 

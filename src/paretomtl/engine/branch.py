@@ -30,12 +30,10 @@ def copy_into(shared: Sequence[Group], groups: Sequence[Group]) -> None:
     for group in groups:
         rows = [(begin + k) // copies for k in range(group.models.count)]
         begin += group.models.count
-        older = "previous" if sources[0]["older"] is None else "older"  # each step writes it first
         group.load(
             {
                 "tensors": _rows([source["tensors"] for source in sources], rows),
                 "previous": _rows([source["previous"] for source in sources], rows),
-                "older": None if group.before_previous is None else _rows([each[older] for each in sources], rows),
                 "alive": alive[rows],
                 "weights": None,
                 "state": group.state,

@@ -95,13 +95,11 @@ def unstack(plan: Plan, groups: Sequence[Group]) -> list[Group]:
             modules = [group.models.extract(k) for k in range(group.models.count)]
         shapes = [parameter.shape for part in group.optimizer.param_groups for parameter in part["params"]]
         for k, single in enumerate(plan.sequential(modules, group.state)):
-            older = stored["previous"] if stored["older"] is None else stored["older"]  # each step writes it first
             rows = slice(k, k + 1)
             single.load(
                 {
                     "tensors": _rows(stored["tensors"], rows),
                     "previous": _rows(stored["previous"], rows),
-                    "older": None if single.before_previous is None else _rows(older, rows),
                     "alive": stored["alive"][rows].clone(),
                     "weights": None if stored["weights"] is None else stored["weights"][rows].clone(),
                     "state": _rows(stored["state"], rows),

@@ -7,6 +7,7 @@ of the parameters is kept for that.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,9 +41,8 @@ class Group:
         front_size: how many rows of all groups make one front; None for all of them.
         active: ``[K]`` bool; a model whose losses were once not finite is frozen.
         weights: ``[K, m]`` of the last step that weighed; None before the first.
-        previous: parameters and buffers one step ago, which still had finite losses.
-        before_previous: the same two steps ago, for models in separate groups, whose losses are compared after the
-            step.
+        compared: whether losses are compared with those of other groups after a step, as for models in separate groups.
+        before_previous: the values two steps ago; None before a step after which they may be needed.
         average: the running mean of the models' values, which is evaluated and stored in their place; None for none.
         failed: the error of a stack's forward pass, which was rolled back.
         draws_on_host: whether passes draw from NumPy's or Python's generator; None where that is not known yet.
@@ -60,18 +60,21 @@ class Group:
     front_size: int | None = None
     active: Tensor = field(init=False)
     weights: Tensor | None = field(init=False, default=None)
-    previous: ModelState = field(init=False)
-    before_previous: ModelState | None = field(init=False)
+    compared: bool = field(init=False)
+    before_previous: ModelState | None = field(init=False, default=None)
     average: WeightAverage | None = field(init=False, default=None)
     failed: Exception | None = field(init=False, default=None)
     draws_on_host: bool | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.previous = self.models.copy()
-        alone = self.models.problem.train is not None and not isinstance(self.models, Stack)
-        self.before_previous = self.models.copy() if alone else None
-        device = next(iter(self.previous.values())).device
+        self.compared = self.models.problem.train is not None and not isinstance(self.models, Stack)
+        device = next(iter(self.models.tensors().values())).device
         self.active = torch.ones(self.models.count, dtype=torch.bool, device=device)
+
+    @functools.cached_property
+    def previous(self) -> ModelState:
+        """Parameters and buffers one step ago, which still had finite losses; the first ones before the first step."""
+        return self.models.copy()
 
     def average_weights(self, share: float) -> None:
         """Evaluate and store a running mean of the models' values from now on; ``share`` is its reach."""
@@ -95,10 +98,15 @@ class Group:
         elif weighed:
             self.weights = torch.where(present, weights, self.weights)
 
-    def take_step(self, changes: list[Tensor | None]) -> None:
-        """Take one optimizer step along changes of all parameters, which are detached; frozen models stay behind."""
+    def take_step(self, changes: list[Tensor | None], *, known: bool) -> None:
+        """Take one optimizer step along changes of all parameters, which are detached; frozen models stay behind.
+
+        Models whose losses are not ``known`` to be finite may turn out to have broken in the step before.
+        """
         self.restore_frozen()
-        self._save_previous()
+        if self.compared and not known:
+            self._save_before_previous()
+        self.previous.follow(self.models.tensors())
         if self.clip_norm is not None:
             changes = clip(changes, self.models.count, self.clip_norm)
         for parameter, change in zip(self.models.trained.values(), changes, strict=True):
@@ -111,13 +119,13 @@ class Group:
         self.optimizer.zero_grad(set_to_none=True)
         self.restore_frozen()
 
-    def _save_previous(self) -> None:
-        """Save the values of the models, before a step changes them."""
-        if self.before_previous is not None and self.static_memory:
+    def _save_before_previous(self) -> None:
+        if self.before_previous is None:
+            self.before_previous = self.previous.copy()
+        elif self.static_memory:
             self.before_previous.write(self.previous)
-        elif self.before_previous is not None:
+        else:
             self.previous, self.before_previous = self.before_previous, self.previous
-        self.previous.follow(self.models.tensors())
 
     def freeze(self, healthy: Tensor, *, last_step: bool) -> None:
         """Freeze the models that are not healthy, ``[K]`` bool, at their last good values.
@@ -138,7 +146,6 @@ class Group:
         return {
             "tensors": self.models.tensors(),
             "previous": self.previous,
-            "older": self.before_previous,
             "alive": self.active,
             "weights": self.weights,
             "state": self.state,
@@ -152,7 +159,6 @@ class Group:
         device = self.active.device
         self.models.restore(torch.ones_like(self.active), _to_device(stored["tensors"], device))
         self.previous = self._copy_of(stored["previous"])
-        self.before_previous = None if stored["older"] is None else self._copy_of(stored["older"])
         own, other = ({name: t.shape for name, t in each.items()} for each in (self.state, stored["state"]))
         if own != other or stored["alive"].shape != self.active.shape:
             raise ValueError(f"the method has a state of {own}, not of {other}")
@@ -182,6 +188,11 @@ class Group:
             else:  # a buffer that was made, or grew, in a forward pass
                 state[name] = tensor.to(self.active.device)
         return state
+
+    def release(self) -> None:
+        """Free what only further steps need."""
+        self.before_previous = None
+        self.optimizer.state.clear()
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
         """The context of a forward pass."""

@@ -115,7 +115,7 @@ def update(
     group.keep_weights(weights, measured.present, weighed=given.weigh)
     if not measured.known:
         group.active = group.active & find_healthy(measured, group.active, alone=given.batch is None)
-    group.take_step(changes)
+    group.take_step(changes, known=measured.known)
     weights = torch.where(group.active[:, None], weights, zero(weights.device))
     return StepRecord(measured.losses, weights, measured.present, measured.counts)
 

@@ -73,8 +73,8 @@ class Plan:
                 )
             groups.append(group)
         if len(groups) > 1 and self.problem.train is not None:
-            for group in groups:  # their losses are compared after the step, as those of models alone are
-                group.before_previous = group.models.copy()
+            for group in groups:
+                group.compared = True
         return groups
 
     def graphed(self, modules: Sequence[nn.Module], state: State, most: int | None = None) -> list[Group]:
@@ -199,6 +199,8 @@ def _make_static(groups: list[Group]) -> list[Group]:
     """Make steps write in place only, optimizers included, so that they can be captured."""
     for group in groups:
         group.static_memory = True
+        group.previous = group.models.copy()
+        group.before_previous = group.models.copy() if group.compared else None
         group.state = {name: tensor.clone() for name, tensor in group.state.items()}  # replays write to it
         if type(group.optimizer) in CAPTURABLE:
             make_capturable(group.optimizer)

@@ -18,9 +18,11 @@ from paretomtl.engine.autotune.threads import threads_pay, try_threads
 from paretomtl.engine.autotune.trial import Trial
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.partition import BatchPartition, first_part
-from paretomtl.engine.models.modules import copy_modules
+from paretomtl.engine.models.modules import copy_modules, own_tensors
 from paretomtl.engine.strategy import ExecutionPlan, Plan
 from paretomtl.methods import State
+
+_LARGE = 1 << 25  # bytes; stacks of models from 4 MB on took twice as long on a CPU, and trials would take memory
 
 
 def choose(
@@ -63,6 +65,9 @@ def _choose(
     on_cpu = next(iter(state.values())).device.type == "cpu"
     if strategy == "auto" and len(modules) == 1 and on_cpu:
         return ExecutionPlan("sequential", "there is one model")
+    size = sum(tensor.nbytes for tensor in own_tensors(modules[0]).values())
+    if strategy == "auto" and on_cpu and workers is None and size > _LARGE:
+        return ExecutionPlan("sequential", f"models of {size / 1e6:,.0f} MB are slower as a stack on a CPU")
     with isolated_randomness():
         if strategy == "sequential":
             threads = try_threads(plan, modules, state, batch, total, workers or 1, timed=False)

@@ -12,14 +12,18 @@ from torch import nn
 from paretomtl.engine.autotune.memory import try_memory
 from paretomtl.engine.autotune.stack_matches import COMPARED, find_difference
 from paretomtl.engine.autotune.trial import Trial, describe_error
+from paretomtl.engine.device import free_memory
 from paretomtl.engine.model_group import Group
 from paretomtl.engine.models.module_checks import has_hooks
-from paretomtl.engine.models.modules import copy_modules
+from paretomtl.engine.models.modules import copy_modules, own_tensors
 from paretomtl.engine.step import StepInput, train_step
 from paretomtl.engine.strategy import Plan
 from paretomtl.methods import State, slice_state
 
 _TIMED = 3  # how many steps are timed
+_SIZES = (
+    12  # of a model, in a trial: copies, the stack, its optimizer, values in float64; gradients are two for each task
+)
 
 
 def try_stack(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int, *, on_cpu: bool) -> Trial:
@@ -31,6 +35,11 @@ def try_stack(plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any
 
     if any(has_hooks(module) for module in modules):
         return Trial("gradients go through hooks, which a stack would not run")
+    device, tasks = next(iter(state.values())).device, len(plan.problem.tasks)
+    need = (_SIZES + 2 * tasks) * len(modules) * sum(tensor.nbytes for tensor in own_tensors(modules[0]).values())
+    if on_cpu and need > free_memory(device):
+        room = f"{free_memory(device) / 1e9:.1f} GB are free"
+        return Trial(f"a trial of {len(modules)} stacked models would take about {need / 1e9:.1f} GB, and {room}")
     most, note = len(modules), ""
     try:
         if not on_cpu:

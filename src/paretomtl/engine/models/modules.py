@@ -43,6 +43,7 @@ def make_modules(
     *,
     load: Callable[[nn.Module, int], object] | None = None,
     changing: Collection[str] = (),
+    check: Callable[[nn.Module], object] | None = None,
 ) -> list[nn.Module]:
     """One model per random state, checked to be models of one architecture with something to train.
 
@@ -53,6 +54,7 @@ def make_modules(
         dtype: of their floating-point tensors.
         load: loads other values into the module of this number.
         changing: names of frozen parameters that passes change, which each model must have for itself.
+        check: called with the first module, before the others are made.
     """
     modules: list[nn.Module] = []
     first = None
@@ -61,6 +63,8 @@ def make_modules(
             seed_everything(seed)
             made = problem.model()
             _check_made(made)
+            if k == 0 and check is not None:
+                check(made)
             if k == 1:
                 _check_shared(first, made)
             first = made if k == 0 else None

@@ -55,7 +55,7 @@ class Snapshot:
             decisions=[list(method.decisions(slice_state(state, rows))) for rows in fronts],
             epochs=epochs,
             parameters={
-                **{n: t.cpu() for n, t in concat_rows([group.solution().copy() for group in groups]).items()},
+                **{n: t.cpu() for n, t in concat_rows([group.solution() for group in groups]).items()},
                 **{n: t.cpu().expand(len(alive), *t.shape) for n, t in frozen_tensors(groups[0].models.module).items()},
             },
         )

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Self
 
 from torch import nn
 
+from paretomtl.engine.device import free_memory
 from paretomtl.engine.models.modules import make_modules, named_tensors
 from paretomtl.engine.strategy import Plan
 from paretomtl.methods import Linear, State
 from paretomtl.methods.base import uniform
 from paretomtl.training.preflight.loss_units import FirstLosses, initial_state
 from paretomtl.training.settings.settings import Settings
+
+_SIZES = 4  # of a model while it trains: parameters, those of one step ago, and two that Adam keeps
 
 
 def make_models(settings: Settings, changing: Collection[str] = ()) -> list[nn.Module]:
@@ -22,13 +26,37 @@ def make_models(settings: Settings, changing: Collection[str] = ()) -> list[nn.M
     Names in ``changing`` are those of frozen parameters that passes change.
     """
     start, count = settings.start, len(settings.subproblems)
+
+    def check(module: nn.Module) -> None:
+        _warn_of_memory(module, len(settings.model_seeds), settings)
+
     load = None if start is None else lambda module, i: start.load(module, settings.subproblems[i % count])
     modules = make_modules(
-        settings.problem, settings.model_seeds, settings.device, settings.dtype, load=load, changing=changing
+        settings.problem,
+        settings.model_seeds,
+        settings.device,
+        settings.dtype,
+        load=load,
+        changing=changing,
+        check=check,
     )
     tensors = {id(tensor): tensor.detach() for module in modules for tensor in named_tensors(module).values()}
     settings.shares.processes.broadcast_tensors(list(tensors.values()))
     return modules
+
+
+def _warn_of_memory(module: nn.Module, count: int, settings: Settings) -> None:
+    """Warn before the other models are made if all of them need more memory than is free."""
+    trained = sum(p.nbytes for p in module.parameters() if p.requires_grad)
+    gradients = len(settings.problem.tasks) if settings.method.needs_gramian else 1
+    need, free = (_SIZES * count - 1 + gradients) * trained, free_memory(settings.device)
+    if need > free:
+        warnings.warn(
+            f"{count} models of {trained / 1e9:.2f} GB to train need about {need / 1e9:.1f} GB with Adam, one after "
+            f"another, and {free / 1e9:.1f} GB are free. Train some at a time (only=[0, 1], and Front.joined), freeze "
+            "what need not be trained (requires_grad_(False)), or take fewer models.",
+            stacklevel=6,
+        )
 
 
 @dataclass(frozen=True)

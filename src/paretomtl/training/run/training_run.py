@@ -198,6 +198,8 @@ class TrainingRun:
         if state.best is not None and settings.keep == "best":
             state.best.give_back(state.groups)
             epochs = state.best.epochs(state.epoch)
+        for group in state.groups:
+            group.release()
         final = self._snapshot(epochs)
         known = {} if self._processes.is_distributed else identify_data(settings.problem)  # a loader has a part there
         final = replace(final, probes=self._models.probe({split: batch for split, (_, batch) in known.items()}))

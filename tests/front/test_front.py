@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -227,3 +230,41 @@ def test_importances_around_a_solution_sum_to_one() -> None:
     starts = pm.fit(pm.problems.quadratic(), "mgda", 2, epochs=2, device="cpu", progress="quiet")
     with pytest.raises(ValueError, match="Those of 'mgda' are starts"):
         starts.around(0)
+
+
+SAVING = """
+import sys, paretomtl as pm
+front = pm.Front.load(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(30):
+    front.save(sys.argv[2])
+"""
+
+
+def test_two_processes_save_one_folder(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        fit(epochs=1, seed=seed).save(tmp_path / str(seed))
+    command = [sys.executable, "-c", SAVING]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    both = [subprocess.Popen([*command, str(tmp_path / s), str(tmp_path / "x")], **pipes, text=True) for s in "01"]
+    for process in both:
+        assert process.stdout.readline() == "ready\n"
+    for process in both:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    assert [process.communicate()[1] for process in both] == ["", ""]
+    check_saved(tmp_path / "x")
+
+
+def test_two_threads_save_one_folder(tmp_path: Path) -> None:
+    fronts = [fit(epochs=1, seed=seed) for seed in (0, 1)]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda k: fronts[k % 2].save(tmp_path), range(60)))
+    check_saved(tmp_path)
+
+
+def check_saved(folder: Path) -> None:
+    """It holds one whole front, and nothing else."""
+    pm.Front.load(folder).models.verify()
+    assert len(list(folder.iterdir())) == 3

@@ -16,6 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from paretomtl._support.files.atomic_files import make_folder, pointing_to_doctor, read_record, sweep, write_record
+from paretomtl._support.files.locks import locked
 from paretomtl._support.files.safe_open import check_folder_kind, exists, names_in, remove_files
 from paretomtl._support.files.tensor_files import read_tensors, write_named_tensors
 from paretomtl.front._data import FrontData
@@ -33,7 +34,7 @@ _NAME = re.compile(rf"(?:{'|'.join(_FILES)})-([0-9a-f]{{16}})\.safetensors")  # 
 
 
 def write_front(front: FrontData, folder: Path, *, follow: bool = True) -> None:
-    """Write a front atomically: a crash leaves either the old front or the new one.
+    """Write a front atomically: a crash leaves either the old front or the new one. One process at a time writes it.
 
     Args:
         front: the front to write.
@@ -48,9 +49,10 @@ def write_front(front: FrontData, folder: Path, *, follow: bool = True) -> None:
             f"'path' must not be the folder of a run, which stores its front itself. Got '{folder}': choose another."
         )
     make_folder(folder)
-    sweep(folder, follow=follow)
-    write_record(folder / "front.json", _write_files(front, folder), format=FORMAT)
-    sweep_front(folder, follow=follow)
+    with locked(folder / ".front.json.lock"):  # the sweeps would remove what another process is writing
+        sweep(folder, follow=follow)
+        write_record(folder / "front.json", _write_files(front, folder), format=FORMAT)
+        sweep_front(folder, follow=follow)
 
 
 def _write_files(front: FrontData, folder: Path) -> dict[str, Any]:

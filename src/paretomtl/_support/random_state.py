@@ -158,11 +158,11 @@ def set_own_states(source: Any, states: Mapping[str, Any]) -> None:
     for path, state in states.items():
         generator = found[path]
         if isinstance(generator, np.random.Generator):
-            generator.bit_generator.state = _with_arrays(state)
+            generator.bit_generator.state = state
         elif isinstance(generator, random.Random):
             generator.setstate(state)
         else:
-            generator.set_state(_with_arrays(state))
+            generator.set_state(state)
 
 
 @contextmanager
@@ -177,23 +177,10 @@ def own_states_kept(source: Any) -> Iterator[None]:
 
 def _state_of(generator: Any) -> Any:
     if isinstance(generator, np.random.Generator):
-        return _without_arrays(generator.bit_generator.state)
+        return generator.bit_generator.state
     if isinstance(generator, np.random.RandomState):
-        return _without_arrays(generator.get_state(legacy=False))
+        return generator.get_state(legacy=False)
     return generator.getstate() if isinstance(generator, random.Random) else generator.get_state()
-
-
-def _without_arrays(state: Any) -> Any:
-    """A state of NumPy with its arrays as bytes in tensors, which are stored as they are."""
-    if isinstance(state, np.ndarray):
-        return [state.dtype.str, torch.from_numpy(state.view(np.uint8).copy())]
-    return {name: _without_arrays(part) for name, part in state.items()} if isinstance(state, dict) else state
-
-
-def _with_arrays(state: Any) -> Any:
-    if isinstance(state, list):
-        return state[1].numpy().view(state[0])
-    return {name: _with_arrays(part) for name, part in state.items()} if isinstance(state, dict) else state
 
 
 def _generators_in(source: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from paretomtl.engine.average import WeightAverage
+from paretomtl.engine.batches.structure import map_tensors
 from paretomtl.engine.gradients import clip
 from paretomtl.engine.models.base import Models
 from paretomtl.engine.models.flat_memory import ModelState
@@ -165,12 +166,20 @@ class Group:
         self.active = stored["alive"].to(device)
         self.weights = None if stored["weights"] is None else stored["weights"].to(device)
         self.state = _to_device(stored["state"], device)
-        self.optimizer.load_state_dict(stored["optimizer"])
         trained = [p for part in self.optimizer.param_groups for p in part["params"]]
-        for index, values in stored["optimizer"]["state"].items():
+        saved = stored["optimizer"]["state"]
+        of_parameters = {index: values for index, values in saved.items() if index in range(len(trained))}
+        castable = {  # load_state_dict turns strings, arrays and complex numbers into something else
+            index: {name: value for name, value in values.items() if _is_real(value)}
+            for index, values in of_parameters.items()
+        }
+        self.optimizer.load_state_dict({**stored["optimizer"], "state": {**saved, **castable}})
+        for index, values in of_parameters.items():
             values_now = self.optimizer.state[trained[index]]
             for name, value in values.items():  # load_state_dict has cast them; some differ in precision on purpose
-                if isinstance(value, Tensor) and values_now[name].dtype != value.dtype:
+                if name not in castable[index]:
+                    values_now[name] = map_tensors(lambda tensor: tensor.to(device), value)
+                elif isinstance(value, Tensor) and values_now[name].dtype != value.dtype:
                     values_now[name] = value.to(values_now[name].device)
                 if isinstance(value, Tensor) and value.shape == trained[index].shape:
                     values_now[name] = match_strides(values_now[name], trained[index])
@@ -212,6 +221,10 @@ def match_strides(tensor: Tensor, like: Tensor) -> Tensor:
         return tensor
     laid_out = torch.empty_strided(like.shape, like.stride(), dtype=tensor.dtype, device=tensor.device)
     return laid_out.copy_(tensor)
+
+
+def _is_real(value: Any) -> bool:
+    return not value.is_complex() if isinstance(value, Tensor) else isinstance(value, (int, float, type(None)))
 
 
 def _to_device(tensors: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:

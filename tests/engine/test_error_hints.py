@@ -84,7 +84,6 @@ def fit(**changes: Any) -> pm.Front:
         ({"model": Normalised, "train": (X[:1], Y[:1])}, "Batch normalisation needs two samples: take a"),
         ({"val": (X[:, :2], Y)}, "This came from the first batch of 'val', which is tried out before training. Its"),
         ({"train": loaded(ragged)}, "This came from step 3 of epoch 1. Its tensors: [4, 2] torch"),
-        ({"test": loaded(ragged)}, "This came from batch 3 of 'test', on which losses are measured. Its tensors: "),
         (
             {"train": DataLoader([X.numpy(), X.numpy()], batch_size=2, collate_fn=lambda rows: (rows[0], Y))},  # type: ignore[arg-type]
             "The batch holds NumPy arrays: let the collate_fn",

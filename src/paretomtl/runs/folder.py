@@ -296,24 +296,26 @@ class RunFolder:
                 self._list()
         return front
 
-    def save_front(self, front: Front) -> None:
-        """Store the result; if that fails, store it elsewhere and warn; the caller still has it."""
+    def save_front(self, front: Front) -> Path | None:
+        """Store the result and return where it is; if that fails, store it elsewhere and warn."""
         try:
             write_front(front, self.front_path, follow=False)
-        except OSError as error:
+        except Exception as error:  # a full disk, or weights that no file can hold
+            place, text = _saved_elsewhere(front)
             warnings.warn(
-                f"the front cannot be stored in '{self.front_path}': {error}. {_saved_elsewhere(front)} "
+                f"the front cannot be stored in '{self.front_path}': {error}. {text} "
                 "resume=True rebuilds it from the last checkpoint.",
                 stacklevel=2,
             )
-        else:
-            self._list()
+            return place
+        self._list()
+        return self.path
 
     def _list(self) -> None:
         """Update the manifest; everything still loads without it."""
-        if self._options is not None and not exists(self.path / OPTIONS):  # the first process was killed before
-            write_options(self.path, self._options)
         try:
+            if self._options is not None and not exists(self.path / OPTIONS):  # the first process was killed before
+                write_options(self.path, self._options)
             self._manifest.write()
         except OSError as error:
             warnings.warn(f"the manifest in '{self.path}' cannot be written: {error}. Training goes on.", stacklevel=2)
@@ -332,13 +334,13 @@ def check_entries(folder: Path) -> None:
             check_file_kind(folder / "front" / name)
 
 
-def _saved_elsewhere(front: Front) -> str:
+def _saved_elsewhere(front: Front) -> tuple[Path | None, str]:
     try:
         folder = tempfile.mkdtemp(prefix="paretomtl-front-")
         front.save(folder)
-    except OSError as error:
-        return f"Nor can it be stored elsewhere: {error}."
-    return f"It is in '{folder}' instead."
+    except Exception as error:
+        return None, f"Nor can it be stored elsewhere: {error}."
+    return Path(folder), f"It is in '{folder}' instead."
 
 
 def _flat(config: Mapping[str, Any]) -> dict[str, Any]:

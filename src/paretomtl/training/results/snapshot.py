@@ -42,7 +42,8 @@ class Snapshot:
         losses = scores["train"].losses
         directions = method.directions_of(state)
         fronts = slices(len(alive), groups[0].front_size)
-        words = method.status({name: tensor.cpu() for name, tensor in state.items()}, losses)
+        measured = None if bool(losses.isnan().all()) else losses
+        words = method.status({name: tensor.cpu() for name, tensor in state.items()}, measured)
         return cls(
             losses={split: score.losses for split, score in scores.items()},
             metrics={split: score.metrics for split, score in scores.items() if score.metrics},

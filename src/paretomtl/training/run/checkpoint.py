@@ -44,6 +44,7 @@ class Checkpoints:
         self._pause = pause
         self._resumes_inside = resumes_inside
         self._saved = time.monotonic()
+        self._failed = ""
         self.epoch = 0
 
     def due(self) -> bool:
@@ -51,7 +52,7 @@ class Checkpoints:
         return time.monotonic() - self._saved >= self._pause
 
     def save(self) -> None:
-        """Store a checkpoint; if that fails, warn and go on: the last one is still there."""
+        """Store a checkpoint; if that fails, go on, and warn once of each cause: the last one is still there."""
         if self._state.step and not self._resumes_inside:
             return
         if self.folder is None and not self._settings.shares.processes.is_distributed:
@@ -61,10 +62,19 @@ class Checkpoints:
             if self.folder is not None:
                 self.folder.save_checkpoint(stored)
                 self.epoch = self._state.epoch
-        except (OSError, RuntimeError) as error:  # a full disk, or a device that is gone
-            first = (str(error).splitlines() or [""])[0]
-            warnings.warn(f"no checkpoint could be stored: {first}. The last one is still there.", stacklevel=2)
+            self._failed = ""
+        except Exception as error:  # a full disk, a device that is gone, or an optimizer whose state no file can hold
+            self._warn(error)
         self._saved = time.monotonic()
+
+    def _warn(self, error: Exception) -> None:
+        before, self._failed = self._failed, (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        if self._failed != before:
+            warnings.warn(
+                f"no checkpoint could be stored: {self._failed}. Training goes on, and the front is stored at its end; "
+                f"resume=True would go on from epoch {self.epoch}.",
+                stacklevel=3,
+            )
 
     def begin(self, folder: RunFolder, config: Mapping[str, Any], scaling: Mapping[str, str]) -> None:
         """Start the folder of a new run; ``scaling`` is for its log."""
@@ -72,7 +82,10 @@ class Checkpoints:
 
         def write() -> None:
             try:
-                folder.save_checkpoint(stored)
+                try:
+                    folder.save_checkpoint(stored)
+                except TypeError as error:  # it may have such a state before the first step
+                    self._warn(error)
                 folder.begin({**config, "taken": choice})
             except OSError as error:
                 raise ValueError(f"'out' must have room for a run. {error}.") from None

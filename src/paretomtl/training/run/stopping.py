@@ -12,7 +12,8 @@ from paretomtl.training.progress.callbacks import Callback, close
 from paretomtl.training.progress.study_listeners import is_part_of_study
 from paretomtl.training.settings.settings import Settings
 
-CALLBACK, FAILED, INTERRUPTED = "callback", "error in a callback", "interrupted"
+CALLBACK, INTERRUPTED = "callback", "interrupted"
+FAILED, INVALID, UNSTORED = "error in a callback", "error on validation", "error in a checkpoint"
 """Why a run stopped before its end."""
 
 
@@ -47,9 +48,9 @@ def attach_fronts(error: BaseException, fronts: Sequence[Front], folder: Path | 
     """Attach fronts to the error that stops the run, with a note on where they are.
 
     Args:
-        error: that of a listener.
+        error: the error.
         fronts: of each seed; empty if they could not be made.
-        folder: of the run; None for a temporary run.
+        folder: where they are stored; None if they are not.
     """
     if not fronts:
         return
@@ -95,8 +96,8 @@ def close_all(
     """
     try:
         close(listeners)
-    except Exception as failure:
-        if error is not None:
+    except BaseException as failure:
+        if error is not None and isinstance(failure, Exception):
             error.add_note(f"Closing a callback failed, too: {failure!r}.")
             return
         failure.add_note("This came from closing a callback at the end of the run.")

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,12 +20,14 @@ import torch
 
 from paretomtl._support.signals import Stopping
 from paretomtl._support.splits import ranking_split
+from paretomtl.engine.autotune.trial import describe_error
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.error_hints import add_notes
 from paretomtl.engine.evaluate import Scores
 from paretomtl.engine.model_group import split_by_group
 from paretomtl.engine.strategy import ExecutionPlan
 from paretomtl.front import Front
+from paretomtl.methods import Linear
 from paretomtl.training.results.final_warnings import final_warnings, stopped_early
 from paretomtl.training.results.front import Outcome, build_front
 from paretomtl.training.results.sanity_checks import FEWEST_STEPS, build_results, find_problems, merge_lines
@@ -37,6 +40,8 @@ from paretomtl.training.run.stopping import (
     CALLBACK,
     FAILED,
     INTERRUPTED,
+    INVALID,
+    UNSTORED,
     attach_fronts,
     close_all,
     early_stop,
@@ -102,6 +107,8 @@ class TrainingRun:
         self.stopping, self._why = False, INTERRUPTED
         self._whole = True
         self._fronts: list[Front] = []
+        self._stored: Path | None = None
+        self._unmeasured: list[str] = []
         self.ended = self._processes.broadcast(state.planned_end)
 
     @property
@@ -154,11 +161,11 @@ class TrainingRun:
         due = self._folder is not None and self._checkpoints.due()
         self.stopping, due, late = self._processes.any(self._stop.asked, due, self._is_late())
         if self._train.resumes_inside and due:
-            self._checkpoints.save()
+            self._save()
         if late:
             self.ended = out_of_time(self._settings, state.epoch)
         elif self.total and self._reporting.listeners and self._reporting.tick_due():
-            with self._kept_where_a_listener_fails(in_all=False):
+            with self._kept_on_failure(FAILED, in_all=False):
                 self._reporting.tick(state.number / self.total)
 
     def after_epoch(self) -> None:
@@ -173,24 +180,25 @@ class TrainingRun:
             self._models.step_schedulers()
         scores = None
         if "val" in self._splits:
-            scores = self.evaluate("val")
+            with self._kept_on_failure(INVALID, in_all=False):
+                scores = self.evaluate("val")
             state.history.add_validation(scores.losses)
             if state.best is not None and self._models.branched_at is not None:
                 state.best.consider(state.epoch, scores, state.groups, self._settings, state.history.validation())
         self._whole = True
         self.ended = self._processes.broadcast(state.planned_end)
-        with self._kept_where_a_listener_fails():
+        with self._kept_on_failure(FAILED):
             if self._processes.broadcast(lambda: self._reporting.report(scores, last=self.ended is not None)):
                 self.stopping, self._why = True, CALLBACK
         due = self._folder is not None and (not self._train.resumes_inside or self._checkpoints.due())
         if self._processes.any(due)[0]:
-            self._checkpoints.save()
+            self._save()
 
     def fronts(self) -> list[Front]:
-        """The front of each seed, complete or not."""
+        """The front of each seed, complete or not. What fails from here on costs no model."""
         settings, state = self._settings, self._state
-        complete, ended = self.ended is not None, self.ended or early_stop(self._why, settings, state.epoch)
-        self._checkpoints.save()
+        if self._whole:
+            self._save()
         self._whole = False  # from here on the models may be those of another epoch
         if self._models.branched_at is None:  # the run stopped before its branch
             state.branch()
@@ -200,23 +208,41 @@ class TrainingRun:
             epochs = state.best.epochs(state.epoch)
         for group in state.groups:
             group.release()
-        final = self._snapshot(epochs)
-        known = {} if self._processes.is_distributed else identify_data(settings.problem)  # a loader has a part there
-        final = replace(final, probes=self._models.probe({split: batch for split, (_, batch) in known.items()}))
-        snapshots = [*state.snapshots, final]
-        texts, remarks = self._remarks(final)
+        final = None
+        try:
+            final = self._snapshot(epochs)
+            known = {} if self._processes.is_distributed else identify_data(settings.problem)  # a loader has a part
+            final = replace(final, probes=self._models.probe({split: batch for split, (_, batch) in known.items()}))
+            texts, remarks = self._remarks(final)
+        except BaseException as error:  # such as a second signal
+            if final is None:  # not by the method of the run, which may have failed
+                unknown = dict.fromkeys(self._splits, self._unknown)
+                final = Snapshot.of(Linear(), self._models.groups, unknown, epochs)
+            lines = [*self._unmeasured, f"the models are not measured and checked: {type(error).__name__}: {error}"]
+            self._keep(final, {}, [lines] * len(settings.seeds), complete=False)
+            raise
+        data = {split: checksum for split, (checksum, _) in known.items()}
+        self._keep(final, data, remarks, complete=self.ended is not None)
+        is_told = self._processes.is_main and self._why in (CALLBACK, INTERRUPTED)  # otherwise an error is to be seen
+        for text in texts if is_told else []:  # last: a filter may turn a warning into an error
+            warnings.warn(text, stacklevel=4)
+        return self._fronts
+
+    def _keep(
+        self, final: Snapshot, data: Mapping[str, str], remarks: Sequence[Sequence[str]], *, complete: bool
+    ) -> None:
+        """Make the front of each seed, and store it."""
+        settings, state = self._settings, self._state
+        ended = self.ended or early_stop(self._why, settings, state.epoch)
         strategy = str(self._models)
         strategy += f"; {self._processes.size} processes" if self._processes.is_distributed else ""
         shared = self._models.branched_at if settings.branch is not None else None
-        data = {split: checksum for split, (checksum, _) in known.items()}
+        snapshots = [*state.snapshots, final]
         outcome = Outcome(snapshots, state.history, strategy, state.seconds, complete, ended, shared, data)
         self._fronts = [build_front(settings, i, outcome, lines) for i, lines in enumerate(remarks)]
         if self._folder is not None:
-            self._folder.save_front(self._fronts[0])
+            self._stored = self._folder.save_front(self._fronts[0])
         self._reporting.end(ended, complete=complete)
-        for text in texts if self._processes.is_main else []:  # last: a filter may turn a warning into an error
-            warnings.warn(text, stacklevel=4)
-        return self._fronts
 
     # Stopping cleanly.
 
@@ -234,30 +260,34 @@ class TrainingRun:
             if error is not None and alone and self._whole and (self._train.resumes_inside or self._state.step == 0):
                 self._checkpoints.save()
             if error is not None:
-                if self._fronts and not hasattr(error, "front" if len(self._fronts) == 1 else "fronts"):
-                    attach_fronts(error, self._fronts, self._path)
+                attach_fronts(error, self._fronts, self._stored)
                 if not self._fronts or self._path is not None:
                     note_run_kept(error, self._settings, self._state.epoch, self._checkpoints.epoch, self._path)
         finally:
             fronts = self._fronts or ([] if self.finished is None else [self.finished])
-            close_all(self._reporting.listeners, error, fronts, self._path)
+            close_all(self._reporting.listeners, error, fronts, self._stored or self._path)
 
     @contextlib.contextmanager
-    def _kept_where_a_listener_fails(self, *, in_all: bool = True) -> Iterator[None]:
-        """Let the error of a listener end the run, but store the models first, if all processes know of the error."""
+    def _kept_on_failure(self, why: str, *, in_all: bool = True) -> Iterator[None]:
+        """Let an error between two steps end the run, but store the models first, if all processes know of it."""
         try:
             yield
         except Exception as error:
-            self._why = FAILED
+            self._why = why
             try:
                 if in_all or not self._processes.is_distributed:
                     self.fronts()
             except Exception as another:
-                error.add_note(f"No front could be made of the models so far: {another!r}.")
-            attach_fronts(error, self._fronts, self._path)
+                left = "is not measured" if self._fronts else "could not be made"
+                error.add_note(f"The front of the models so far {left}: {another!r}.")
             raise
 
     # Parts.
+
+    def _save(self) -> None:
+        """Store a checkpoint; a filter may turn its warning into an error."""
+        with self._kept_on_failure(UNSTORED, in_all=False):
+            self._checkpoints.save()
 
     def _branch(self) -> None:
         """End the shared start: each model goes on as a copy of the shared one."""
@@ -285,6 +315,25 @@ class TrainingRun:
             self._warn_of_fallback(failed)
         return scores
 
+    def _measure(self, split: str) -> Scores:
+        """The scores on a split; NaN where its data or the user's code fail, which must not cost the models."""
+        try:
+            return self.evaluate(split)
+        except Exception as error:
+            if self._processes.is_distributed:  # others may not fail, and would wait for this process
+                raise
+            cause = " ".join([f"{describe_error(error)}.", *getattr(error, "__notes__", [])])
+            text = f"losses on '{split}' could not be measured, and are NaN: {cause}"
+            self._unmeasured = list(dict.fromkeys([*self._unmeasured, text]))
+            return self._unknown
+
+    @cached_property
+    def _unknown(self) -> Scores:
+        """Scores that could not be measured."""
+        problem = self._settings.problem
+        losses = torch.full((self._count, len(problem.tasks)), torch.nan, dtype=self._settings.dtype)
+        return Scores(losses, {name: torch.full((self._count,), torch.nan).double() for name in problem.metrics})
+
     def _warn_of_fallback(self, failed: str) -> None:
         """Warn of a failed stack, once its models have done the work one after another."""
         fallback = self._models.fallback
@@ -297,7 +346,8 @@ class TrainingRun:
         settings, state = self._settings, self._state
         labelled = state.history.labelled().tolist()
         history = state.history.part(slice(None), torch.float64)
-        texts = final_warnings(final, settings, history, labelled, kept_apart=self._separate_graphs)
+        texts = [*self._unmeasured]
+        texts += final_warnings(final, settings, history, labelled, kept_apart=self._separate_graphs)
         long_enough = self.ended is not None and state.number >= FEWEST_STEPS
         shuffled = self._models.evaluate_shuffled() if long_enough else None
         problems = [
@@ -317,13 +367,14 @@ class TrainingRun:
 
     def _snapshot(self, epochs: list[int]) -> Snapshot:
         """The models as they are now; one that is not finite on the training split goes back to its last step."""
-        scores = {split: self.evaluate(split) for split in self._splits}
+        scores = {split: self._measure(split) for split in self._splits}
         losses = scores["train"].losses
         unlabelled = ~self._state.history.labelled() & (self._settings.problem.train is not None)
+        unlabelled = unlabelled | (scores["train"] is self._unknown)
         finite = (losses.isfinite() | unlabelled).all(-1).to(self._settings.device)
         groups = self._models.groups
         if not bool(finite.all()):
             for group, rows in zip(groups, split_by_group(finite, groups), strict=True):
                 group.freeze(rows, last_step=False)
-            scores = {split: self.evaluate(split) for split in self._splits}
+            scores = {split: self._measure(split) for split in self._splits}
         return Snapshot.of(self._settings.method, self._models.groups, scores, epochs)

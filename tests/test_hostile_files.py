@@ -200,6 +200,26 @@ def test_a_checkpoint_that_is_none_is_told_in_few_words(tmp_path: Path) -> None:
         read_checkpoint(path)
 
 
+@pytest.mark.parametrize(
+    "packed",
+    [
+        {"complex": "x"},
+        {"number": [10**400, 0]},
+        {"set": [{"list": []}]},
+        *({"array": ["x", dtype, [1]]} for dtype in ("O", "i4,O", "<U99999999", "M8[x]", None, ["i4"])),
+        {"array": ["x", "|u1", [10**30]]},
+        {"scalar": ["y", "|u1", []]},
+    ],
+    ids=str,
+)
+def test_a_checkpoint_whose_state_is_malformed_is_damaged(packed: Any, tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    meta = {"kind": "checkpoint", "format": "3", "state": json.dumps(packed)}
+    write_tensors(path, {"x": torch.zeros(3, dtype=torch.uint8)}, meta)
+    with pytest.raises(ValueError, match=r"checkpoint.safetensors' must .* It is damaged"):
+        read_checkpoint(path)
+
+
 def test_a_checkpoint_that_does_not_fit_the_run_is_named(tmp_path: Path) -> None:
     def train(**options: Any) -> pm.Front:
         problem = pm.problems.quadratic()

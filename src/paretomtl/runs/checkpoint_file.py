@@ -69,7 +69,7 @@ def read_checkpoint(path: Path, identity: str | None = None) -> dict[str, Any]:
         counts = {name: state[name] for name in ("epoch", "step", "number")}
         if not all(isinstance(count, int) and 0 <= count < _COUNTS for count in counts.values()):
             raise ValueError(f"invalid counters: {counts!s:.200}")
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
         raise ValueError(f"'{path}' must describe the state of a run. It is damaged: {error!r}.") from None
     return state
 

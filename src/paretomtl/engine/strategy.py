@@ -115,6 +115,12 @@ class Plan:
             )
         moving = {id(parameter) for parameter in given}  # the rest count as frozen: no task is weighed by them
         models.trained = {name: parameter for name, parameter in models.trained.items() if id(parameter) in moving}
+        if not any(models.in_trunk):
+            raise ValueError(
+                "'optimizer' must train some of the shared parameters, by which tasks are weighed. Got one that leaves "
+                "all of them out: give it more, or set requires_grad = False and leave out 'shared' and "
+                "'representation' to weigh by the others."
+            )
         if "closure" in [p.name for p in inspect.signature(optimizer.step).parameters.values() if p.default is p.empty]:
             raise ValueError(
                 f"'optimizer' must step without a closure. Got {type(optimizer).__name__}, which needs one: take "

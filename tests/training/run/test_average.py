@@ -230,3 +230,21 @@ def test_a_run_with_another_average_is_not_resumed(tmp_path: Path) -> None:
 def test_bad_averages_are_refused(average: Any) -> None:
     with pytest.raises(ValueError, match="'average' must be over 0 and under 1, a share"):
         fit(problem(), "linear", 2, average=average)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+@pytest.mark.parametrize("values", [VAL, None])
+def test_a_stack_that_fails_while_statistics_are_estimated_goes_on_alone(share: float, values: Any) -> None:
+    """Statistics are those of training without gradients, which no other pass is."""
+
+    class Asks(Normed):
+        def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+            outputs = super().forward(x)
+            if self.training and not torch.is_grad_enabled():
+                outputs[0].sum().item()  # a stack has no single value
+            return outputs
+
+    options: dict[str, Any] = {"average": share, "epochs": 2, "precision": "float64"}
+    with pytest.warns(UserWarning, match="failed with the models as a stack, but succeeded one after another"):
+        stacked = fit(problem(Asks, val=values), "linear", strategy="batched", **options)
+    agree(stacked, fit(problem(Normed, val=values), "linear", strategy="sequential", **options))

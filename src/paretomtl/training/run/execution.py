@@ -285,8 +285,8 @@ class Execution:
         train, seed = self._splits["train"], self._settings.seeds[0]
         with (
             isolated_randomness(0),
-            averages_in_place(self.groups, lambda: train.epoch(seed, 0), ranks),
             rollback_on_failure(self.groups, isolated=True),
+            averages_in_place(self.groups, lambda: train.epoch(seed, 0), ranks),
         ):
             if not ranks.is_distributed:  # one of several processes must not retry alone
                 try:

@@ -16,8 +16,14 @@ from paretomtl.problems.task_losses import own_part, split_batch, takes_model, w
 def measure(problem: Problem, metric: Metric, first: Any, second: Any) -> Any:
     """Evaluate a metric of outputs and targets, or of a model and batches; one with a task sees only that task's part.
 
-    Like losses, the metric of a task takes a model and batches if its first parameter is called ``model``.
+    Like losses, the metric of a task takes a model and batches if its first parameter is called ``model``, and may take
+    gradients.
     """
+    value = problem.with_own_gradients(id(metric.function), _measure, problem, metric, first, second)
+    return value.detach() if isinstance(value, Tensor) else value
+
+
+def _measure(problem: Problem, metric: Metric, first: Any, second: Any) -> Any:
     if metric.task is None:
         return metric.function(first, second)
     task, tasks = metric.task, list(problem.tasks)
@@ -27,13 +33,12 @@ def measure(problem: Problem, metric: Metric, first: Any, second: Any) -> Any:
         own_batches = [batch.get(task) if isinstance(batch, TaskBatch) else batch for batch in second]
         return metric.function(first, [own for own in own_batches if own is not None])
     outputs, targets = [], []
-    with torch.no_grad():
-        for batch in second:
-            own = batch.get(task) if isinstance(batch, TaskBatch) else batch
-            if own is not None:
-                inputs, wanted = split_batch(own, task, "a metric (outputs, targets)", "function(model, batches)")
-                outputs.append(own_part(widened(first(inputs)), task, tasks))
-                targets.append(wanted if isinstance(batch, TaskBatch) else own_part(wanted, task, tasks))
+    for batch in second:
+        own = batch.get(task) if isinstance(batch, TaskBatch) else batch
+        if own is not None:
+            inputs, wanted = split_batch(own, task, "a metric (outputs, targets)", "function(model, batches)")
+            outputs.append(own_part(widened(first(inputs)), task, tasks))
+            targets.append(wanted if isinstance(batch, TaskBatch) else own_part(wanted, task, tasks))
     return metric.function(_concatenate(outputs), _concatenate(targets))
 
 

@@ -6,6 +6,8 @@ import ast
 import re
 import sys
 import tomllib
+from collections.abc import Mapping
+from importlib import metadata
 
 import pytest
 
@@ -20,7 +22,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 
 
 def names(requirements: list[str]) -> list[str]:
-    return [re.split(r"[><=\[; ]", each)[0] for each in requirements]
+    return [re.split(r"[!><=\[; ]", each)[0] for each in requirements]
 
 
 def test_every_extra_named_in_the_source_exists() -> None:
@@ -34,7 +36,16 @@ def test_every_extra_named_in_the_source_exists() -> None:
 
 @pytest.mark.parametrize("extra", sorted(set(PACKAGES) - {"all"}))
 def test_a_hint_names_what_the_extra_brings(extra: str) -> None:
-    assert PACKAGES[extra].split() == names(EXTRAS[extra])
+    assert PACKAGES[extra].replace("'", "").split() == [each.split(">")[0] for each in EXTRAS[extra]]
+
+
+@pytest.mark.parametrize("method", ["UPGrad", "DualProj"])
+def test_the_extra_of_torchjd_brings_what_its_methods_need(method: str) -> None:
+    linalg = pytest.importorskip("torchjd.linalg", reason="TorchJD is not installed: pip install '.[torchjd]'")
+    (chosen,) = re.findall(r"torchjd\[([\w,-]+)\]", " ".join(EXTRAS["torchjd"]))
+    brought = [each for each in metadata.requires("torchjd") or [] if each.endswith(f'extra == "{chosen}"')]
+    assert set(linalg.QuadprogProjector._REQUIRED_DEPS) == set(names(brought))
+    assert isinstance(resolve_method(f"torchjd:{method}").options, Mapping)
 
 
 def test_no_text_promises_an_index() -> None:

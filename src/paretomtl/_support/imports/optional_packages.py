@@ -13,7 +13,7 @@ PACKAGES = {
     "indicators": "moocore",
     "figures": "matplotlib",
     "report": "plotly",
-    "torchjd": "torchjd",
+    "torchjd": "'torchjd[quadprog-projector]'",
     "digits": "scikit-learn",
     "frames": "pandas",
     "images": "pillow",

@@ -34,7 +34,9 @@ def check_metrics(problem: Problem, split: str, module: nn.Module, batch: Any) -
     doubtful = dict[str, bool | None]()
     with isolated_randomness(0), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        outputs = None if problem.takes_model else problem.run(copy.deepcopy(module).eval(), batch)[1]
+        outputs = None
+        if not problem.takes_model:
+            outputs = map_tensors(Tensor.detach, problem.run(copy.deepcopy(module).eval(), batch)[1])
         for name, metric in problem.metrics.items():
             try:
                 if problem.takes_model:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import Tensor, nn
@@ -216,6 +218,85 @@ def test_numbers_of_numpy_and_torch_are_whole_numbers(tmp_path: Path) -> None:
     assert found.subproblems == (1, 2)
     assert torch.equal(found.model(one).weight, plain.model(1).weight)  # type: ignore[arg-type]
     assert [front.seed for front in pm.fit_seeds(problem(), seeds=np.arange(2), epochs=1, device="cpu")] == [0, 1]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, torch.tensor])
+def test_all_counts_may_be_numbers_of_numpy_and_torch(kind: Any, tmp_path: Path) -> None:
+    one, two = kind(1), kind(2)
+    recipe = pm.Recipe(epochs=two, batch_size=two)
+    plain = pm.fit(problem(), pm.ParetoMTL(initial_steps=1, release_steps=1), 2, epochs=2, batch_size=2, device="cpu")
+    given = pm.ParetoMTL(initial_steps=one, release_steps=one)
+    found = pm.fit(problem(recipe=recipe), given, two, device="cpu", out=tmp_path)
+    assert torch.equal(found.losses["train"], plain.losses["train"])
+    again = pm.fit(
+        problem(),
+        pm.ParetoMTL(initial_steps=1, release_steps=1),
+        2,
+        epochs=2,
+        batch_size=2,
+        device="cpu",
+        out=tmp_path,
+        resume=True,
+    )
+    assert again.complete
+    assert found.around(one, two).shape == (2, 2)
+    assert len(found.gaps(one)) <= 1
+    for draw in (pm.preferences.even, pm.preferences.random, pm.preferences.interior):
+        assert torch.equal(draw(kind(3), two), draw(3, 2))
+    assert len(pm.diagnose(problem(), seeds=one, epochs=one, device="cpu").seeds) == 1
+    assert len(compare(problem(), ["linear"], seeds=one, epochs=one, device="cpu", preferences=two).rows) == 1
+    assert found.explore(height=kind(200))
+
+
+@pytest.mark.parametrize("number", [np.float64(0.25), np.float32(0.25)])
+def test_a_run_goes_on_with_the_same_number_of_python(number: Any, tmp_path: Path) -> None:
+    fit(method=pm.ParetoMTL(epsilon=number), out=tmp_path)
+    assert fit(method=pm.ParetoMTL(epsilon=0.25), out=tmp_path, resume=True).complete
+
+
+LONG: list[Any] = [
+    pd.DataFrame({f"feature {i}": range(60) for i in range(12)}),
+    list(range(5_000)),
+    "x" * 5_000,
+    {"a": list(range(5_000))},
+    torch.rand(40, 40),
+    np.random.default_rng(0).random((50, 9)),
+    [SimpleNamespace(text="many lines\n" * 400)] * 3,
+]
+
+
+@pytest.mark.parametrize("value", LONG, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "call",
+    [
+        pm.fit,
+        lambda x: fit(preferences=x),
+        lambda x: fit(method=x),
+        lambda x: fit(epochs=x),
+        lambda x: fit(only=x),
+        lambda x: fit(strategy=x),
+        lambda x: fit(device=x),
+        lambda x: problem(name=[x]),
+        lambda x: problem(tasks=[x, x]),
+        lambda x: problem(reference=x),
+        lambda x: pm.ParetoMTL(epsilon=x),
+        lambda x: pm.Linear(scale=x).bind(VECTORS, 0),
+        lambda x: pm.preferences.even(x),
+        lambda x: pm.preferences.biased(3, x),
+        lambda x: FRONT.model(x),
+        lambda x: FRONT.select(importance=x),
+        lambda x: FRONT.hypervolume(x),
+        lambda x: FRONT.spread(x),
+        lambda x: FRONT.regret(FRONT, x),
+        lambda x: compare(problem(), ["linear"], seeds=x),
+        lambda x: pm.Front.from_losses([x], tasks=["a", "b"]),
+    ],
+)
+def test_errors_do_not_show_whole_data(call: Callable[[Any], Any], value: Any) -> None:
+    with pytest.raises((TypeError, ValueError, IndexError)) as caught:
+        call(value)
+    assert len(str(caught.value)) < 700
+    assert str(caught.value).count("\n") < 4
 
 
 class Broken(torch.utils.data.Dataset[Any]):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -358,3 +359,72 @@ def test_heads_may_overwrite_the_representation(strategy: Any) -> None:
         fronts.append(fit(of, "mgda", strategy=strategy, precision="float64"))
     for name, tensor in fronts[0].models.stacked().items():
         torch.testing.assert_close(tensor, fronts[1].models.stacked()[name], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("scope", [{"shared": ["trunk"]}, {"representation": "trunk"}])
+@pytest.mark.parametrize("method", ["mgda", "linear"])
+@pytest.mark.parametrize("strategy", ["sequential", "batched"])
+def test_an_optimizer_without_shared_parameters_is_refused(scope: Any, method: str, strategy: str) -> None:
+    """A Gramian over nothing weighs nothing, and nothing that weights act on is trained."""
+
+    def of_heads(parameters: Any) -> torch.optim.Optimizer:
+        return torch.optim.SGD([(name, p) for name, p in parameters if not name.startswith("trunk")], lr=0.1)
+
+    with pytest.raises(ValueError, match="'optimizer' must train some of the shared parameters"):
+        fit(problem(**scope), method, strategy=strategy, optimizer=of_heads)
+    assert len(fit(problem(), method, strategy=strategy, epochs=1, optimizer=of_heads)) == 3
+
+
+class Output(OrderedDict[str, Any]):
+    """As models of Hugging Face return it: a dictionary with attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+
+class Encoder(nn.Module):
+    def __init__(self, more: str = "") -> None:
+        super().__init__()
+        self.net, self.more = nn.Linear(6, 8), more
+
+    def forward(self, x: Tensor) -> Any:
+        hidden = self.net(x)
+        return Output(last_hidden_state=hidden, **({self.more: hidden[:, :2]} if self.more else {}))
+
+
+class Encoded(nn.Module):
+    def __init__(self, make: Any) -> None:
+        super().__init__()
+        self.encoder, self.heads = make(), nn.ModuleList([nn.Linear(8, 3), nn.Linear(8, 3)])
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        hidden = self.encoder(x)
+        if not isinstance(hidden, Tensor):
+            hidden = hidden[0] if isinstance(hidden, tuple) else hidden.last_hidden_state
+        return tuple(head(hidden.tanh()) for head in self.heads)
+
+
+@pytest.mark.parametrize("strategy", ["sequential", "batched"])
+def test_a_representation_may_be_the_one_tensor_of_a_dictionary(strategy: str) -> None:
+    options: dict[str, Any] = {"strategy": strategy, "precision": "float64", "epochs": 2}
+    fronts = [
+        fit(problem(lambda make=make: Encoded(make), representation="encoder"), "mgda", **options)
+        for make in (Encoder, lambda: nn.Linear(6, 8))
+    ]
+    torch.testing.assert_close(fronts[0].losses["train"], fronts[1].losses["train"])
+
+
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [
+        (
+            lambda: Encoder("pooled"),
+            r"'encoder' returned a Output with \['last_hidden_state', 'pooled'\]",
+        ),
+        (lambda: nn.LSTM(6, 8), "'encoder' returned a tuple"),
+    ],
+)
+def test_a_representation_of_several_tensors_says_what_to_name(make: Any, found: str) -> None:
+    rule = "'representation' must name a submodule that returns one tensor. "
+    with pytest.raises(TypeError, match=f"{rule}{found}.*: let a module of your own call it and return the tensor"):
+        fit(problem(lambda: Encoded(make), representation="encoder"), "mgda")

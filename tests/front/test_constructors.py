@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -226,6 +227,11 @@ def test_metrics_are_by_name_or_by_split() -> None:
         ({"rows": [[1.0, 2.0]] * 10_001}, "at most 10,000"),
         ({"rows": pd.DataFrame({"left": [1.0]})}, "without 'right'"),
         ({"rows": pd.DataFrame({"left": ["a"], "right": [1.0]})}, r"Got \['a', 1.0\] in row 0"),
+        (
+            {"rows": SimpleNamespace(best_trials=[], trials=[])},
+            r"Got SimpleNamespace on val instead: write \[trial.values for trial in study.best_trials\], negated where",
+        ),
+        ({"rows": {"test": SimpleNamespace(X=None, F=None)}}, "Got SimpleNamespace on test instead: write result.F"),
         ({"tasks": "left"}, "'tasks' must be a list of names. Got 'left'"),
         ({"tasks": ["left", "left"]}, "'tasks' must be distinct"),
         ({"tasks": ["left", 1]}, "'tasks' must be names. Got 1"),

@@ -10,26 +10,45 @@ from typing import Any
 import torch
 from torch import Tensor
 
+_LONG = 200  # characters of a value in an error message
+
 BLOCK = 1 << 22
 """The most numbers in a block when all pairs of rows are compared: 32 MiB in float64."""
 
 
-def check_count(name: str, count: int) -> None:
-    """Refuse anything but a positive whole number."""
-    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-        raise ValueError(f"'{name}' must be a whole number of at least 1. Got {count!r} instead.")
+def check_count(name: str, count: int) -> int:
+    """A positive whole number as an int; refuse anything else."""
+    return _whole(name, count, 1, "a whole number of at least 1")
 
 
-def check_not_negative(name: str, count: int) -> None:
-    """Refuse anything but a whole number of at least zero."""
-    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-        raise ValueError(f"'{name}' must be a whole number that is not negative. Got {count!r} instead.")
+def check_not_negative(name: str, count: int) -> int:
+    """A whole number of at least zero as an int; refuse anything else."""
+    return _whole(name, count, 0, "a whole number that is not negative")
 
 
-def check_tasks(name: str, tasks: int) -> None:
-    """Refuse fewer than two tasks: one loss has no trade-off."""
-    if not isinstance(tasks, int) or isinstance(tasks, bool) or tasks < 2:
-        raise ValueError(f"'{name}' must be at least 2: a trade-off needs two tasks. Got {tasks!r} instead.")
+def check_tasks(name: str, tasks: int) -> int:
+    """A number of tasks as an int; refuse fewer than two: one loss has no trade-off."""
+    return _whole(name, tasks, 2, "at least 2: a trade-off needs two tasks")
+
+
+def check_seed(name: str, seed: int) -> int:
+    """A whole number as an int; refuse anything else."""
+    return _whole(name, seed, -math.inf, "a whole number")
+
+
+def _whole(name: str, value: Any, least: float, rule: str) -> int:
+    whole = as_whole(value)
+    if not isinstance(whole, int) or isinstance(whole, bool) or whole < least:
+        raise ValueError(f"'{name}' must be {rule}. Got {quote(value)} instead.")
+    return whole
+
+
+def quote(value: Any) -> str:
+    """A value as code, or in a few words where that is long or takes several lines, for error messages."""
+    text = repr(value)
+    if len(text) <= _LONG and "\n" not in text:
+        return text
+    return f"{text[:_LONG]}..." if isinstance(value, str) else describe_value(value)
 
 
 def check_names(tasks: Sequence[str]) -> None:
@@ -44,7 +63,7 @@ def check_names(tasks: Sequence[str]) -> None:
 def check_flag(name: str, value: bool) -> None:
     """Refuse anything but True and False: the text "false" would count as true."""
     if not isinstance(value, bool):
-        raise ValueError(f"'{name}' must be True or False. Got {value!r} instead.")
+        raise ValueError(f"'{name}' must be True or False. Got {quote(value)} instead.")
 
 
 def is_number(value: Any) -> bool:
@@ -55,13 +74,13 @@ def is_number(value: Any) -> bool:
 def check_positive(name: str, value: float) -> None:
     """Refuse anything but a positive, finite number."""
     if not is_number(value) or not 0 < value < math.inf:
-        raise ValueError(f"'{name}' must be positive. Got {value!r} instead.")
+        raise ValueError(f"'{name}' must be positive. Got {quote(value)} instead.")
 
 
 def check_share(name: str, value: float) -> None:
     """Refuse anything but a number over 0 and under 1."""
     if not is_number(value) or not 0 < value < 1:
-        raise ValueError(f"'{name}' must be over 0 and under 1, a share. Got {value!r} instead.")
+        raise ValueError(f"'{name}' must be over 0 and under 1, a share. Got {quote(value)} instead.")
 
 
 def as_whole(value: Any) -> Any:
@@ -87,7 +106,7 @@ def as_rows(name: str, rows: Any) -> Tensor:
             raise TypeError
         return torch.as_tensor(rows, dtype=torch.float64).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"'{name}' must be real numbers in rows of equal length. Got {rows!r} instead.") from None
+        raise TypeError(f"'{name}' must be real numbers in rows of equal length. Got {quote(rows)} instead.") from None
 
 
 def check_tensor(name: str, tensor: Tensor) -> None:
@@ -149,5 +168,5 @@ def describe_value(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, Mapping):
-        return f"a {type(value).__name__} with keys {list(value)[:6]}"
+        return f"a {type(value).__name__} with keys {quote(list(value)[:6])}"
     return type(value).__name__

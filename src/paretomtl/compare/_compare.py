@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paretomtl._support.argument_checks import check_count
+from paretomtl._support.argument_checks import check_count, quote
 from paretomtl._support.files.atomic_files import check_writable, file_name
 from paretomtl._support.files.paths import as_path
 from paretomtl._support.imports.optional_packages import require
@@ -86,9 +86,9 @@ def compare(
     the same ``folder`` trains the others.
     """
     check_problem(problem)
-    check_count("seeds", seeds)
+    seeds = check_count("seeds", seeds)
     if isinstance(methods, str) or not isinstance(methods, Iterable) or not methods:
-        raise TypeError(f"'methods' must be a list of names. Got {methods!r} instead.")
+        raise TypeError(f"'methods' must be a list of names. Got {quote(methods)} instead.")
     settings = {**({} if scale is None else {"scale": scale}), **(method_settings or {})}
     chosen = choose_methods(methods, problem, settings, log)
     names, descriptions = list(chosen), {name: describe_definition(method) for name, method in chosen.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from paretomtl._support.argument_checks import quote
 from paretomtl.methods import Method, resolve_method
 from paretomtl.methods.description import describe_definition, without_addresses
 from paretomtl.methods.lookup import name_in_tables, option_names, set_options
@@ -41,12 +42,14 @@ def choose_methods(
                 log(f"{name} has no option {option!r}, and is trained without")
         method = set_options(method, own) if own else method
         if name in chosen and describe_definition(chosen[name]) != describe_definition(method):
-            raise ValueError(f"'methods' must have distinct names. Got two that are called {name!r}.")
+            raise ValueError(f"'methods' must have distinct names. Got two that are called {quote(name)}.")
         chosen[name] = method
     if unused:
         every = sorted({option for method in chosen.values() for option in option_names(method)})
         first = next(iter(unused))
-        raise ValueError(f"'method_settings' must be options of some of the methods: {every}. Got {first!r} instead.")
+        raise ValueError(
+            f"'method_settings' must be options of some of the methods: {every}. Got {quote(first)} instead."
+        )
     return chosen
 
 

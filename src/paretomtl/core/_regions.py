@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import blocks, check_floating, check_trailing, may_ask
+from paretomtl._support.argument_checks import blocks, check_floating, check_trailing, may_ask, quote
 
 FEASIBLE_TOLERANCE = 1e-9  # a constraint value under this counts as satisfied: losses are compared after normalisation
 
@@ -82,7 +82,7 @@ def active_main(values: Tensor, rows: Tensor, epsilon: float) -> Tensor:
     active at once; then the origin is in the hull, and the step is zero for any gradients.
     """
     if not 0.0 <= epsilon < 1.0:
-        raise ValueError(f"'epsilon' must be at least 0 and under 1. Got {epsilon} instead.")
+        raise ValueError(f"'epsilon' must be at least 0 and under 1. Got {quote(epsilon)} instead.")
     return values >= -epsilon * slack(rows.double())
 
 

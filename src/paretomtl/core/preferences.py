@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import as_rows, as_whole, check_count, check_tasks, is_number
+from paretomtl._support.argument_checks import as_rows, check_count, check_seed, check_tasks, is_number, quote
 
 _INNER = 0.5  # lower bound for vectors off the boundary, as a share of the middle's entries
 _LEAST = 0.05  # the usual smallest share of a task in a row of importances
@@ -23,7 +23,7 @@ def usual_count(tasks: int) -> int:
         >>> [usual_count(tasks) for tasks in (2, 3, 4, 10)]
         [5, 15, 25, 25]
     """
-    check_tasks("tasks", tasks)
+    tasks = check_tasks("tasks", tasks)
     return {2: 5, 3: 15}.get(tasks, 25)
 
 
@@ -51,8 +51,8 @@ def even(count: int, tasks: int) -> Tensor:
         >>> even(6, tasks=4)[4]  # after the four axes
         tensor([0.5000, 0.5000, 0.5000, 0.5000], dtype=torch.float64)
     """
-    check_count("count", count)
-    check_tasks("tasks", tasks)
+    count = check_count("count", count)
+    tasks = check_tasks("tasks", tasks)
     middle = _unit(torch.ones(1, tasks, dtype=torch.float64))
     if count == 1:
         return middle
@@ -112,12 +112,14 @@ def interior(count: int, tasks: int, *, least: float | None = None) -> Tensor:
                 [0.1000, 0.8000, 0.1000],
                 [0.1000, 0.1000, 0.8000]], dtype=torch.float64)
     """
-    check_count("count", count)
-    check_tasks("tasks", tasks)
+    count = check_count("count", count)
+    tasks = check_tasks("tasks", tasks)
     if least is None:
         least = min(_LEAST, 0.5 / tasks)
     elif not is_number(least) or not 0.0 <= least < 1.0 / tasks:
-        raise ValueError(f"'least' must be at least 0 and under 1 / tasks ({1 / tasks:.4g}). Got {least!r} instead.")
+        raise ValueError(
+            f"'least' must be at least 0 and under 1 / tasks ({1 / tasks:.4g}). Got {quote(least)} instead."
+        )
     middle = torch.full((1, tasks), 1.0 / tasks, dtype=torch.float64)
     if count == 1:
         return middle
@@ -211,8 +213,8 @@ def lattice_or_energy_rows(count: int, tasks: int) -> Tensor:
 
     Only for three tasks and more.
     """
-    check_count("count", count)
-    check_tasks("tasks", tasks)
+    count = check_count("count", count)
+    tasks = check_tasks("tasks", tasks)
     divisions = 1
     while math.comb(divisions + tasks - 1, tasks - 1) < count:
         divisions += 1
@@ -236,7 +238,7 @@ def extreme(tasks: int, *, balanced: bool = False) -> Tensor:
         tensor([[0., 1.],
                 [1., 0.]], dtype=torch.float64)
     """
-    check_tasks("tasks", tasks)
+    tasks = check_tasks("tasks", tasks)
     rows = 1.0 - torch.eye(tasks, dtype=torch.float64)
     if balanced:
         rows = torch.cat([torch.ones(1, tasks, dtype=torch.float64), rows])
@@ -250,11 +252,9 @@ def random(count: int, tasks: int, *, seed: int = 0) -> Tensor:
         >>> random(4, tasks=3, seed=1).shape
         torch.Size([4, 3])
     """
-    check_count("count", count)
-    check_tasks("tasks", tasks)
-    seed = as_whole(seed)
-    if not isinstance(seed, int) or isinstance(seed, bool):
-        raise ValueError(f"'seed' must be a whole number. Got {seed!r} instead.")
+    count = check_count("count", count)
+    tasks = check_tasks("tasks", tasks)
+    seed = check_seed("seed", seed)
     generator = torch.Generator().manual_seed(seed)
     return _unit(torch.randn(count, tasks, generator=generator, dtype=torch.float64).abs())
 
@@ -271,7 +271,7 @@ def biased(count: int, direction: Tensor | Sequence[float], *, concentration: fl
     """
     target = validate(as_rows("direction", direction)[None], name="direction")[0]
     if not is_number(concentration) or not 0.0 <= concentration < 1.0:
-        raise ValueError(f"'concentration' must be at least 0 and under 1. Got {concentration!r} instead.")
+        raise ValueError(f"'concentration' must be at least 0 and under 1. Got {quote(concentration)} instead.")
     return drawn_towards(even(count, target.shape[0]), target, concentration)
 
 
@@ -301,10 +301,10 @@ def around(direction: Tensor | Sequence[float], count: int, *, angle: float) -> 
                 [0.7071, 0.7071],
                 [0.6428, 0.7660]], dtype=torch.float64)
     """
-    check_count("count", count)
+    count = check_count("count", count)
     target = validate(as_rows("direction", direction)[None], name="direction")[0]
     if not is_number(angle) or not 0.0 < angle <= 90.0:
-        raise ValueError(f"'angle' must be over 0 and at most 90 degrees. Got {angle!r} instead.")
+        raise ValueError(f"'angle' must be over 0 and at most 90 degrees. Got {quote(angle)} instead.")
     if count == 1:
         return target[None]
     if len(target) == 2:
@@ -339,16 +339,18 @@ def validate(
         raise ValueError(f"'{name}' must have one column per task ({tasks}). Got {rows.shape[1]} columns instead.")
     for k, row in enumerate(rows.tolist()):
         if not all(math.isfinite(value) and value >= 0.0 for value in row):
-            raise ValueError(f"'{name}' must be finite and non-negative. Got {row} in row {k} instead.")
+            raise ValueError(f"'{name}' must be finite and non-negative. Got {quote(row)} in row {k} instead.")
         if not any(row):
-            raise ValueError(f"'{name}' must have no row of zeros: it has no direction. Got {row} in row {k} instead.")
+            raise ValueError(
+                f"'{name}' must have no row of zeros: it has no direction. Got {quote(row)} in row {k} instead."
+            )
     rows = _unit(rows)
     close = (torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist") < _DUPLICATE).triu(1).nonzero()
     if len(close):
         first, second = close[0].tolist()
         raise ValueError(
             f"'{name}' must be distinct: equal directions share an empty region. "
-            f"Got {rows[first].tolist()} in rows {first} and {second} instead."
+            f"Got {quote(rows[first].tolist())} in rows {first} and {second} instead."
         )
     return rows
 
@@ -362,8 +364,8 @@ def lattice(divisions: int, tasks: int) -> Tensor:
                 [0.5000, 0.5000],
                 [0.0000, 1.0000]], dtype=torch.float64)
     """
-    check_count("divisions", divisions)
-    check_tasks("tasks", tasks)
+    divisions = check_count("divisions", divisions)
+    tasks = check_tasks("tasks", tasks)
     bars = torch.tensor(list(itertools.combinations(range(divisions + tasks - 1), tasks - 1)))
     edges = torch.cat([torch.full((len(bars), 1), -1), bars, torch.full((len(bars), 1), divisions + tasks - 1)], dim=1)
     return (edges.diff(dim=1) - 1).flip(0).double() / divisions

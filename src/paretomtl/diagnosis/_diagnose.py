@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import as_whole, check_count
+from paretomtl._support.argument_checks import as_whole, check_count, quote
 from paretomtl._support.error_notes import note_kept
 from paretomtl._support.splits import ranking_split
 from paretomtl.diagnosis._measurements import usual_length
@@ -85,14 +85,14 @@ def diagnose(
         raise TypeError(f"'problem' must be a Problem. Got {type(problem).__name__} instead.")
     seeds = as_whole(seeds)
     if not isinstance(seeds, Iterable) or isinstance(seeds, str):
-        check_count("seeds", seeds)
+        seeds = check_count("seeds", seeds)
         seeds = range(seeds)
     splits = ["train", *(name for name in ("val", "test") if getattr(problem, name) is not None)]
     split = split or ranking_split(splits)
     if split not in splits:
-        raise ValueError(f"'split' must be one that the problem has: {', '.join(splits)}. Got {split!r} instead.")
+        raise ValueError(f"'split' must be one that the problem has: {', '.join(splits)}. Got {quote(split)} instead.")
     epochs = usual_epochs(problem) if epochs is None else epochs
-    check_count("epochs", epochs)
+    epochs = check_count("epochs", epochs)
     options: dict[str, Any] = {
         "seeds": list(seeds),
         "epochs": epochs,

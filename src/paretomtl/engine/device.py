@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from paretomtl._support.argument_checks import quote
 from paretomtl.engine.processes import ProcessGroup, local_device
 
 
@@ -46,10 +47,10 @@ def find_device(device: torch.device | str | None, processes: ProcessGroup) -> t
         if chosen.type == "meta":
             raise RuntimeError("tensors have no values there.")
     except (RuntimeError, AssertionError, TypeError) as error:
-        why = str(error).splitlines()[0].rstrip(".")
+        why = str(error).splitlines()[0].rstrip(".")[:200]
         raise ValueError(
-            f"'device' must be available. Got {device!r}: {why}. Available: {', '.join(_devices())}. Leave 'device' "
-            "out to use the GPU if there is one."
+            f"'device' must be available. Got {quote(device)}: {why}. Available: {', '.join(_devices())}. Leave "
+            "'device' out to use the GPU if there is one."
         ) from None
     return chosen
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from paretomtl._support.argument_checks import quote
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.structure import ChangedBatchError, count_samples, map_tensors, samples_by_task, unchanged
 from paretomtl.engine.error_hints import came_from
@@ -215,4 +216,4 @@ def _one_number(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise TypeError(f"it must return one number. Got {value!r} instead") from None
+        raise TypeError(f"it must return one number. Got {quote(value)} instead") from None

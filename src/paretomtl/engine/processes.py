@@ -20,6 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from paretomtl._support.argument_checks import quote
 from paretomtl._support.files.state_packing import pack, unpack
 from paretomtl._support.torchrun import is_torchrun
 
@@ -182,7 +183,7 @@ def require_process_group(distributed: Distributed | None) -> ProcessGroup:
         if is_torchrun():
             raise ValueError(
                 "'distributed' must be False, or come after torch.distributed.init_process_group(): this is one of "
-                f"{os.environ['WORLD_SIZE']} processes, and they are not connected. Got {distributed!r} instead."
+                f"{os.environ['WORLD_SIZE']} processes, and they are not connected. Got {quote(distributed)} instead."
             )
         return ProcessGroup()
     if distributed is None:
@@ -201,7 +202,7 @@ def check_processes(distributed: Any) -> None:
         return
     if dist.is_available() and distributed == dist.GroupMember.NON_GROUP_MEMBER:
         raise ValueError("'distributed' must be a group that this process belongs to. Got one that it does not.")
-    raise TypeError(f"'distributed' must be True, False or a process group. Got {distributed!r} instead.")
+    raise TypeError(f"'distributed' must be True, False or a process group. Got {quote(distributed)} instead.")
 
 
 def is_main_process() -> bool:

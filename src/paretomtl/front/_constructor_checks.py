@@ -9,23 +9,29 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import as_numbers, as_rows, check_names
+from paretomtl._support.argument_checks import as_numbers, as_rows, check_names, quote
 from paretomtl._support.splits import SPLITS
 from paretomtl.core import preferences as vectors
 from paretomtl.front.limits import MAX_SOLUTIONS
+
+_LOSSES_OF = {
+    "best_trials": ": write [trial.values for trial in study.best_trials], negated where the study maximises",
+    "F": ": write result.F",
+}
+"""How losses are read from what other programs return, by an attribute: studies of Optuna, results of pymoo."""
 
 
 def task_names(tasks: Any) -> tuple[str, ...]:
     """The names of the tasks: at least two, all different."""
     if isinstance(tasks, (str, set, frozenset)) or not isinstance(tasks, Iterable):
-        raise TypeError(f"'tasks' must be a list of names. Got {tasks!r} instead.")
+        raise TypeError(f"'tasks' must be a list of names. Got {quote(tasks)} instead.")
     names = tuple(tasks)
     for task in names:
         if not isinstance(task, str):
-            raise TypeError(f"'tasks' must be names. Got {task!r} instead.")
+            raise TypeError(f"'tasks' must be names. Got {quote(task)} instead.")
     check_names(names)
     if len(set(names)) < len(names):
-        raise ValueError(f"'tasks' must be distinct names. Got {list(names)} instead.")
+        raise ValueError(f"'tasks' must be distinct names. Got {quote(list(names))} instead.")
     return names
 
 
@@ -48,12 +54,14 @@ def loss_table(given: Any, split: str, tasks: Sequence[str]) -> Tensor:
         given = given[list(tasks)].to_numpy()
     lists = given.tolist() if hasattr(given, "tolist") else given
     if isinstance(lists, (str, Mapping)) or not isinstance(lists, Iterable):
-        raise TypeError(f"{rule}. Got {type(given).__name__} on {split} instead.")
+        found = [remedy for name, remedy in _LOSSES_OF.items() if hasattr(given, name)]
+        raise TypeError(f"{rule}. Got {type(given).__name__} on {split} instead{found[0] if found else ''}.")
     rows = []
     for k, row in enumerate(lists):
         values = as_numbers(row)
         if values is None or len(values) != len(tasks):
-            raise (TypeError if values is None else ValueError)(f"{rule}. Got {row!r} in row {k} on {split} instead.")
+            kind = TypeError if values is None else ValueError
+            raise kind(f"{rule}. Got {quote(row)} in row {k} on {split} instead.")
         rows.append(values)
     if not rows:
         raise ValueError(f"{rule}, not empty. Got none on {split}.")
@@ -107,17 +115,17 @@ def metrics_by_split(
 
 def _metric(name: Any, values: Any, split: str, tasks: Sequence[str], count: int) -> Tensor:
     if not isinstance(name, str):
-        raise TypeError(f"'metrics' must have names. Got {name!r} instead.")
+        raise TypeError(f"'metrics' must have names. Got {quote(name)} instead.")
     if name in tasks:
-        raise ValueError(f"'metrics' must not have names of tasks, which stand for losses. Got {name!r}.")
+        raise ValueError(f"'metrics' must not have names of tasks, which stand for losses. Got {quote(name)}.")
     numbers = as_numbers(values)
     if numbers is None:
         raise TypeError(
-            f"'metrics' must be numbers, one for each model. Got {values!r} for {name!r} on {split} instead."
+            f"'metrics' must be numbers, one for each model. Got {quote(values)} for {quote(name)} on {split} instead."
         )
     if len(numbers) != count:
         rule = f"one number for each of the {count} models"
-        raise ValueError(f"'metrics' must have {rule}. Got {len(numbers)} for {name!r} on {split} instead.")
+        raise ValueError(f"'metrics' must have {rule}. Got {len(numbers)} for {quote(name)} on {split} instead.")
     return torch.tensor(numbers, dtype=torch.float64)
 
 
@@ -134,7 +142,7 @@ def better_by_name(given: Any, metrics: Mapping[str, Mapping[str, Tensor]]) -> d
     for name in names:
         if directions.get(name) not in ("higher", "lower"):
             rule = f"'better' must say \"higher\" or \"lower\" for each metric, such as {{{name!r}: 'higher'}}"
-            raise ValueError(f"{rule}. Got {directions.get(name)!r} for {name!r} instead.")
+            raise ValueError(f"{rule}. Got {directions.get(name)!r} for {quote(name)} instead.")
     return {name: directions[name] for name in names}
 
 
@@ -145,11 +153,11 @@ def preference_rows(given: Any, reading: str | None, count: int, tasks: int) -> 
     """
     if given is None:
         if reading is not None:
-            raise ValueError(f"'reading' must come with 'preferences'. Got {reading!r} without any.")
+            raise ValueError(f"'reading' must come with 'preferences'. Got {quote(reading)} without any.")
         return torch.zeros(count, 0, dtype=torch.float64), "none"
     if reading not in ("direction", "importance"):
         rule = "'reading' must say what 'preferences' mean, \"direction\" (a large part allows a large loss) or "
-        raise ValueError(f'{rule}"importance" (a large part asks for a small loss). Got {reading!r} instead.')
+        raise ValueError(f'{rule}"importance" (a large part asks for a small loss). Got {quote(reading)} instead.')
     rows = as_rows("preferences", given)
     if rows.shape != (count, tasks):
         raise ValueError(f"'preferences' must have shape [{count}, {tasks}]. Got {list(rows.shape)} instead.")
@@ -166,16 +174,16 @@ def distinct_names(given: Any, count: int) -> tuple[str, ...]:
     if given is None:
         return ()
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise TypeError(f"'names' must be a list of strings. Got {given!r} instead.")
+        raise TypeError(f"'names' must be a list of strings. Got {quote(given)} instead.")
     names = tuple(given)
     for name in names:
         if not isinstance(name, str) or not name.strip():
-            raise TypeError(f"'names' must be non-empty strings. Got {name!r} instead.")
+            raise TypeError(f"'names' must be non-empty strings. Got {quote(name)} instead.")
     if len(names) != count:
         raise ValueError(f"'names' must be one for each of the {count} models. Got {len(names)} instead.")
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(f"'names' must be distinct. Got {twice!r} twice.")
+        raise ValueError(f"'names' must be distinct. Got {quote(twice)} twice.")
     return names
 
 
@@ -185,5 +193,5 @@ def reference_point(given: Any, tasks: int) -> tuple[float, ...] | None:
         return None
     point = as_numbers(given)
     if point is None or len(point) != tasks or not all(map(math.isfinite, point)):
-        raise ValueError(f"'reference' must have one finite number per task ({tasks}). Got {given!r} instead.")
+        raise ValueError(f"'reference' must have one finite number per task ({tasks}). Got {quote(given)} instead.")
     return tuple(point)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor, nn
 
+from paretomtl._support.argument_checks import quote
 from paretomtl._support.files.paths import as_path
 from paretomtl._support.imports import facade
 from paretomtl._support.splits import SPLITS
@@ -184,7 +185,7 @@ class FrontConstructors(FrontData):
         count = len(next(iter(losses.values())))
         for name, value in (("problem", problem), ("method", method)):
             if not isinstance(value, str):
-                raise TypeError(f"'{name}' must be a string. Got {value!r} instead.")
+                raise TypeError(f"'{name}' must be a string. Got {quote(value)} instead.")
         rows, meaning = preference_rows(preferences, reading, count, len(tasks))
         return cls(
             problem=problem,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
+from paretomtl._support.argument_checks import quote
 from paretomtl._support.random_state import model_seed
 from paretomtl._support.splits import ranking_split, shown_splits
 from paretomtl.front.models import LOSSES_ALONE, ModelStore
@@ -80,7 +81,7 @@ def losses_on(front: FrontData, split: str | None) -> Tensor:
     """Losses ``[K, m]`` on a split, the ranking split by default."""
     split = front.ranking_split if split is None else split
     if not isinstance(split, str) or split not in front.losses:
-        raise ValueError(f"'split' must be one of {list(front.losses)}. Got {split!r} instead.")
+        raise ValueError(f"'split' must be one of {list(front.losses)}. Got {quote(split)} instead.")
     return front.losses[split]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.argument_checks import as_whole
+from paretomtl._support.argument_checks import as_whole, quote
 from paretomtl._support.files.paths import as_path
 from paretomtl._support.imports import facade
 from paretomtl._support.imports.optional_packages import require
@@ -384,7 +384,7 @@ class Front(FrontComparison, FrontExtensions):
     def _row(self, k: int) -> int:
         k = as_whole(k)
         if not isinstance(k, int) or isinstance(k, bool) or k not in self.subproblems:
-            raise IndexError(f"'k' must be one of the models trained, {[*self.subproblems]}. Got {k!r} instead.")
+            raise IndexError(f"'k' must be one of the models trained, {[*self.subproblems]}. Got {quote(k)} instead.")
         return self.subproblems.index(k)
 
     def _row_of_model(self, k: int) -> int:

@@ -98,7 +98,7 @@ class Gaps(Generic[FrontT]):
 
 def front_gaps(front: FrontT, count: int, split: str | None) -> Gaps[FrontT]:
     """The gaps of a front, as :meth:`paretomtl.Front.gaps` describes them."""
-    check_count("count", count)
+    count = check_count("count", count)
     if len(front.preferences) + count > MAX_SOLUTIONS:
         raise ValueError(
             f"'count' must leave at most {MAX_SOLUTIONS:,} models in the front, which has "

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import as_numbers, as_rows
+from paretomtl._support.argument_checks import as_numbers, as_rows, quote
 from paretomtl._support.imports.optional_packages import require
 from paretomtl.core import nondominated
 from paretomtl.front._data import FrontData, check_same_data, finite_losses, losses_on
@@ -142,7 +142,7 @@ def front_tight_reference(front: FrontData, others: Sequence[FrontData], split: 
     fronts = [each for each in (front, *others) if not is_separate(each.method)] or [front, *others]
     losses = torch.cat([finite_losses(each, split) for each in fronts])
     if not len(losses):
-        raise ValueError(f"'split' must have a model with finite losses. Got none on {split!r}.")
+        raise ValueError(f"'split' must have a model with finite losses. Got none on {quote(split)}.")
     known = [each.reference for each in fronts if each.reference is not None]
     return tuple(tight_reference(losses, [max(column) for column in zip(*known, strict=True)] if known else None))
 
@@ -165,7 +165,7 @@ def front_delta_m(
         if numbers is None or len(numbers) != len(front.tasks):
             rule = f"a front, or one number per task ({len(front.tasks)})"
             raise (TypeError if numbers is None else ValueError)(
-                f"'baseline' must be {rule}. Got {baseline!r} instead."
+                f"'baseline' must be {rule}. Got {quote(baseline)} instead."
             )
         base = torch.tensor(numbers, dtype=torch.float64)
     for task, value in zip(front.tasks, base.tolist(), strict=True):
@@ -229,7 +229,7 @@ def check_points(front: FrontData, points: Any) -> Tensor:
         raise ValueError(f"'points' must have shape [n, {len(front.tasks)}]. Got {list(rows.shape)} instead.")
     if not bool(rows.isfinite().all()):
         first = int((~rows.isfinite().all(-1)).nonzero()[0])
-        raise ValueError(f"'points' must be finite. Got {rows[first].tolist()} in row {first} instead.")
+        raise ValueError(f"'points' must be finite. Got {quote(rows[first].tolist())} in row {first} instead.")
     return rows
 
 
@@ -240,7 +240,9 @@ def task_values(front: FrontData, metric: str | Sequence[str] | None, split: str
         return losses, torch.zeros(len(tasks), dtype=torch.bool)
     names = [f"{task} {metric}" for task in tasks] if isinstance(metric, str) else list(metric)
     if len(names) != len(tasks):
-        raise ValueError(f"'metric' must be one name, or one for each task ({len(tasks)}). Got {metric!r} instead.")
+        raise ValueError(
+            f"'metric' must be one name, or one for each task ({len(tasks)}). Got {quote(metric)} instead."
+        )
     known = front.metrics.get(split, {})
     columns, higher = [], []
     for name in names:
@@ -249,9 +251,9 @@ def task_values(front: FrontData, metric: str | Sequence[str] | None, split: str
         elif name in known:
             columns.append(known[name].double())
         else:
-            raise ValueError(f"'metric' must name metrics on {split!r}, {list(known)}. Got {name!r} instead.")
+            raise ValueError(f"'metric' must name metrics on {split!r}, {list(known)}. Got {quote(name)} instead.")
         if name not in tasks and front.better.get(name) not in ("higher", "lower"):
-            raise ValueError(f"'metric' must have a direction in 'better'. Got {name!r}, which has none.")
+            raise ValueError(f"'metric' must have a direction in 'better'. Got {quote(name)}, which has none.")
         higher.append(name not in tasks and front.better[name] == "higher")
     return torch.stack(columns, -1), torch.tensor(higher)
 
@@ -265,7 +267,7 @@ def _measured(front: FrontData, reference: Sequence[float] | None, split: str | 
     reference = as_numbers(asked)
     if reference is None or len(reference) != len(front.tasks) or not all(map(math.isfinite, reference)):
         rule = f"one finite number per task ({len(front.tasks)})"
-        raise ValueError(f"'reference' must have {rule}. Got {asked} instead.")
+        raise ValueError(f"'reference' must have {rule}. Got {quote(asked)} instead.")
     split = front.ranking_split if split is None else split
     losses = finite_losses(front, split)
     if not bool((losses < torch.tensor(reference, dtype=torch.float64)).all(-1).any()):
@@ -273,7 +275,7 @@ def _measured(front: FrontData, reference: Sequence[float] | None, split: str | 
             f"'reference' must be above the losses of at least one model in every task. Got {list(reference)}; "
             f"the largest losses on '{split}' are {[round(v, 4) for v in losses.amax(0).tolist()]}."
             if len(losses)
-            else f"'split' must have a model with finite losses. Got none on {split!r}."
+            else f"'split' must have a model with finite losses. Got none on {quote(split)}."
         )
     return losses, reference
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import check_count, check_flag
+from paretomtl._support.argument_checks import check_count, check_flag, quote
 from paretomtl.core import nondominated
 from paretomtl.core.preferences import lattice
 from paretomtl.front._data import FrontData, finite_losses
@@ -92,7 +92,7 @@ def r2_weights(count: int, tasks: int) -> Tensor:
         >>> [len(r2_weights(100, tasks)) for tasks in (2, 3, 5)]
         [100, 105, 126]
     """
-    check_count("weights", count)
+    count = check_count("weights", count)
     divisions = 1
     while math.comb(divisions + tasks - 1, tasks - 1) < count:
         divisions += 1
@@ -202,7 +202,7 @@ def _union(front: FrontData, others: Sequence[FrontData], *splits: str) -> list[
         if missing:
             name, among = ("others", f" in number {place}") if place else ("split", "")
             rule = f"have losses on {missing[0]!r}" if place else f"be one of {list(each.losses)}"
-            found = list(each.losses) if place else repr(missing[0])
+            found = list(each.losses) if place else quote(missing[0])
             raise ValueError(f"'{name}' must {rule}. Got {found}{among} instead.")
     return union
 
@@ -230,7 +230,7 @@ def _some(front: FrontData, split: str | None) -> Tensor:
     losses = finite_losses(front, split)
     if not len(losses):
         place = front.ranking_split if split is None else split
-        raise ValueError(f"'split' must have a model with finite losses. Got none on {place!r}.")
+        raise ValueError(f"'split' must have a model with finite losses. Got none on {quote(place)}.")
     return losses
 
 

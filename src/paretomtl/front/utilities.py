@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import as_whole, blocks, check_count
+from paretomtl._support.argument_checks import blocks, check_count, check_seed, quote
 from paretomtl.core import nondominated
 
 Kind: TypeAlias = Literal["both", "linear", "tchebycheff"]
@@ -94,12 +94,10 @@ def draw_utilities(count: int, tasks: int, kind: Kind = "both", seed: int = 0) -
         >>> drawn.linear.tolist(), drawn.of(torch.full((1, 3), 0.5).double()).tolist()
         ([True, False, True, False], [[0.5, 0.5, 0.5, 0.5]])
     """
-    check_count("utilities", count)
+    count = check_count("utilities", count)
     if kind not in get_args(Kind):
-        raise ValueError(f"'kind' must be one of {', '.join(get_args(Kind))}. Got {kind!r} instead.")
-    seed = as_whole(seed)
-    if not isinstance(seed, int) or isinstance(seed, bool):
-        raise ValueError(f"'seed' must be a whole number. Got {seed!r} instead.")
+        raise ValueError(f"'kind' must be one of {', '.join(get_args(Kind))}. Got {quote(kind)} instead.")
+    seed = check_seed("seed", seed)
     uniform = torch.rand(count, tasks, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     share = -uniform.clamp_min(torch.finfo(torch.float64).tiny).log()  # exponential: its shares are uniform
     weights = share / share.sum(-1, keepdim=True)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import check_positive, is_number
+from paretomtl._support.argument_checks import check_positive, is_number, quote
 from paretomtl.methods._scaled_method import ScaledMethod
 from paretomtl.methods.base import Reading, uniform
 from paretomtl.methods.inputs import SafeStep, State
@@ -53,7 +53,7 @@ class GradNorm(ScaledMethod):
 
     def __post_init__(self) -> None:
         if not is_number(self.asymmetry) or not math.isfinite(self.asymmetry):
-            raise ValueError(f"'asymmetry' must be a finite number. Got {self.asymmetry!r} instead.")
+            raise ValueError(f"'asymmetry' must be a finite number. Got {quote(self.asymmetry)} instead.")
         check_positive("learning_rate", self.learning_rate)
         self._check_scale()
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import check_count, check_tasks, is_number
+from paretomtl._support.argument_checks import check_count, check_tasks, is_number, quote
 from paretomtl.core import preferences as vectors
 from paretomtl.methods.description import EARLIER
 from paretomtl.methods.fixed_weights import FixedWeights, importances
@@ -60,14 +60,14 @@ class Linear(FixedWeights):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.layout not in get_args(Layout):
-            raise ValueError(f"'layout' must be one of {', '.join(get_args(Layout))}. Got {self.layout!r} instead.")
+            raise ValueError(f"'layout' must be one of {', '.join(get_args(Layout))}. Got {quote(self.layout)}.")
         if self.least is None:
             return
         if not is_number(self.least) or not 0.0 <= self.least < 0.5:
-            raise ValueError(f"'least' must be at least 0 and under 1 / tasks. Got {self.least!r} instead.")
+            raise ValueError(f"'least' must be at least 0 and under 1 / tasks. Got {quote(self.least)} instead.")
         if self.layout == "corners":
             raise ValueError(
-                f"'least' must be None with layout='corners', whose rows leave tasks out. Got {self.least!r} instead."
+                f"'least' must be None with layout='corners', whose rows leave tasks out. Got {quote(self.least)}."
             )
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
@@ -89,8 +89,8 @@ class RandomSearch(FixedWeights):
     name: ClassVar[str] = "random-search"
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
-        check_count("count", count)
-        check_tasks("tasks", tasks)
+        count = check_count("count", count)
+        tasks = check_tasks("tasks", tasks)
         uniform = torch.rand(count, tasks, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
         share = -uniform.clamp_min(1e-12).log()
         return share / share.sum(-1, keepdim=True)
@@ -113,7 +113,7 @@ class SingleTask(FixedWeights):
         return tasks
 
     def spread(self, count: int, tasks: int, *, seed: int = 0) -> Tensor:
-        check_tasks("tasks", tasks)
+        tasks = check_tasks("tasks", tasks)
         if count != tasks:
             raise ValueError(
                 f"'preferences' must be the number of tasks ({tasks}) for '{self.name}'. Got {count} instead."

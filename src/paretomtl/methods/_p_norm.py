@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import as_rows, is_number
+from paretomtl._support.argument_checks import as_rows, is_number, quote
 from paretomtl.core import FEASIBLE_TOLERANCE, constraint_values, region_rows
 from paretomtl.core import preferences as vectors
 from paretomtl.core.reachable import LEAST_ENTRY, lift_zeros
@@ -75,11 +75,11 @@ class PNorm(ScaledMethod):
         known = self.p in STRICTNESS if isinstance(self.p, str) else is_number(self.p) and 1.0 <= self.p < math.inf
         if not known:
             raise ValueError(
-                f"'p' must be finite and at least 1, or one of {list(STRICTNESS)}. Got {self.p!r} instead: under 1, a "
-                "task that lags behind would get less weight."
+                f"'p' must be finite and at least 1, or one of {list(STRICTNESS)}. Got {quote(self.p)} instead: under "
+                "1, a task that lags behind would get less weight."
             )
         if not is_number(self.least) or not 0.0 <= self.least < 0.5:
-            raise ValueError(f"'least' must be at least 0 and under 1 / m. Got {self.least!r} instead.")
+            raise ValueError(f"'least' must be at least 0 and under 1 / m. Got {quote(self.least)} instead.")
         if self.importances is not None:
             object.__setattr__(self, "importances", _as_tuples(self.importances))
         self._check_scale()
@@ -192,5 +192,5 @@ class PNorm(ScaledMethod):
 def _as_tuples(values: Any) -> tuple[Any, ...]:
     plain = values.tolist() if isinstance(values, Tensor) else values
     if isinstance(plain, str) or not isinstance(plain, (tuple, list)):
-        raise TypeError(f"'importances' must be one number per task, or rows of them. Got {values!r} instead.")
+        raise TypeError(f"'importances' must be one number per task, or rows of them. Got {quote(values)} instead.")
     return tuple(tuple(part) if isinstance(part, (tuple, list)) else part for part in plain)

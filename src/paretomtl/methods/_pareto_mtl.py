@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import check_count, check_flag, check_not_negative, is_number
+from paretomtl._support.argument_checks import check_count, check_flag, check_not_negative, is_number, quote
 from paretomtl.core import FEASIBLE_TOLERANCE, Phase, Solve, constraint_values, region_rows
 from paretomtl.core import preferences as vectors
 from paretomtl.core.directions import direction_of
@@ -121,18 +121,18 @@ class ParetoMTL(TakesScale):
 
     def __post_init__(self) -> None:
         if self.initial_steps is not None:
-            check_not_negative("initial_steps", self.initial_steps)
-        check_not_negative("release_steps", self.release_steps)
+            object.__setattr__(self, "initial_steps", check_not_negative("initial_steps", self.initial_steps))
+        object.__setattr__(self, "release_steps", check_not_negative("release_steps", self.release_steps))
         check_flag("rescale", self.rescale)
         check_flag("unit_rows", self.unit_rows)
         if not is_number(self.epsilon) or not 0.0 <= self.epsilon < 1.0:
-            raise ValueError(f"'epsilon' must be at least 0 and under 1. Got {self.epsilon!r} instead.")
+            raise ValueError(f"'epsilon' must be at least 0 and under 1. Got {quote(self.epsilon)} instead.")
         share = self.return_share
         if share is not None and (not is_number(share) or not 0.0 < share <= 1.0):
-            raise ValueError(f"'return_share' must be over 0 and at most 1, or None. Got {share!r} instead.")
+            raise ValueError(f"'return_share' must be over 0 and at most 1, or None. Got {quote(share)} instead.")
         self._check_scale()
         if self.scale_steps is not None:
-            check_count("scale_steps", self.scale_steps)
+            object.__setattr__(self, "scale_steps", check_count("scale_steps", self.scale_steps))
             if self.scale not in BALANCING:
                 raise ValueError(f"'scale_steps' must come with a 'scale' of {list(BALANCING)}. Got {self.scale!r}.")
 
@@ -294,7 +294,8 @@ class ParetoMTL(TakesScale):
         return None if self.scale is None else torch.where(state["scale"] > 0, state["scale"], 1.0)
 
     def snapshots(self, total: int) -> tuple[int, ...]:
-        return (total - self.release_steps,) if self.release_steps else ()
+        release = self._limits(total)[1]  # raises an error for a plan that is too short, before anything is trained
+        return () if release is None else (release,)
 
     @property
     def ends_with_plan(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import is_number, may_ask
+from paretomtl._support.argument_checks import is_number, may_ask, quote
 from paretomtl.core import preferences as vectors
 from paretomtl.core.reachable import CLUMPED, find_reachable, lift_zeros
 from paretomtl.methods._linear import Linear
@@ -69,16 +69,18 @@ class Reachable(ScaledMethod):
         if not isinstance(self.method, Method) or self.method.reading != "direction" or self.method.needs_whole_front:
             raise ValueError(
                 "'method' must be one that reads rows as directions and weighs each on its own, such as ParetoMTL() or "
-                f"PNorm(). Got {self.method!r} instead."
+                f"PNorm(). Got {quote(self.method)} instead."
             )
         if getattr(self.method, "scale", None) is not None:
             raise ValueError(
-                f"'scale' must be given to 'Reachable', for both parts of the run. Got {self.method!r} instead."
+                f"'scale' must be given to 'Reachable', for both parts of the run. Got {quote(self.method)} instead."
             )
         if not is_number(self.probe) or not 0.0 < self.probe < 1.0:
-            raise ValueError(f"'probe' must be over 0 and under 1, a share of the steps. Got {self.probe!r} instead.")
+            raise ValueError(
+                f"'probe' must be over 0 and under 1, a share of the steps. Got {quote(self.probe)} instead."
+            )
         if self.least is not None and (not is_number(self.least) or not 0.0 <= self.least < 0.5):
-            raise ValueError(f"'least' must be at least 0 and under 1 / m. Got {self.least!r} instead.")
+            raise ValueError(f"'least' must be at least 0 and under 1 / m. Got {quote(self.least)} instead.")
         self._check_scale()
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.argument_checks import check_positive
+from paretomtl._support.argument_checks import check_positive, quote
 from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.text import suggest_name
 from paretomtl.core import preferences as vectors
@@ -104,7 +104,7 @@ class TorchJD(ScaledMethod):
         if self.source in _NEEDS_MORE:
             raise ValueError(
                 f"'source' must work from losses and Gramian alone; {self.source} needs "
-                f"{_NEEDS_MORE[self.source]}. Got {self.source!r} instead."
+                f"{_NEEDS_MORE[self.source]}. Got {quote(self.source)} instead."
             )
         arguments = inspect.signature(self._type()).parameters.items()
         known = {name: each for name, each in arguments if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)}
@@ -121,13 +121,13 @@ class TorchJD(ScaledMethod):
             raise ValueError(
                 f"'options' must set {', '.join(missing)}: {self.source} has no default for it, so write "
                 f'TorchJD("{self.source}", {{"{missing[0]}": ...}}), or --set {missing[0]}=VALUE on the command line. '
-                f"Got {dict(self.options)} instead."
+                f"Got {quote(dict(self.options))} instead."
             )
         try:
             self._make(torch.full((2,), 0.5, dtype=torch.float64))
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"'options' must be what {self.source} takes. Got {dict(self.options)} instead: {error}"
+                f"'options' must be what {self.source} takes. Got {quote(dict(self.options))} instead: {error}"
             ) from None
         except ImportError as error:
             raise ModuleNotFoundError(f"'{self.name}' needs more than TorchJD itself. {error}") from None
@@ -142,7 +142,7 @@ class TorchJD(ScaledMethod):
             raise ValueError(
                 f"'options' must set {', '.join(unset)} for {self.source}: whether it would take rows of 'preferences' "
                 f"as directions or as importances is known for {', '.join(_ROWS)} only. "
-                f"Got {dict(self.options)} instead."
+                f"Got {quote(dict(self.options))} instead."
             )
 
     @property
@@ -240,7 +240,7 @@ def torchjd_type(source: str) -> type[nn.Module]:
         if isinstance(kind, type) and issubclass(kind, nn.Module) and not inspect.isabstract(kind):
             return kind
     near = suggest_name(source, [*_ROWS, *sorted(_STARTS), *_NEEDS_MORE])
-    raise ValueError(f"'source' must name a weighting or scalarizer of TorchJD. Got {source!r} instead.{near}")
+    raise ValueError(f"'source' must name a weighting or scalarizer of TorchJD. Got {quote(source)} instead.{near}")
 
 
 def _memory(module: nn.Module) -> dict[str, Tensor]:

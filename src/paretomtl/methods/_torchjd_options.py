@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from paretomtl._support.argument_checks import quote
 from paretomtl._support.imports.optional_packages import require
 from paretomtl.methods._torchjd import TorchJD, torchjd_type
 
@@ -49,7 +50,7 @@ def set_torchjd_options(method: str | TorchJD, values: Mapping[str, Any]) -> Tor
             try:
                 options[_PROJECTOR] = require("torchjd.linalg", "torchjd").QuadprogProjector(**{**old, **changed})
             except TypeError:
-                raise ValueError(f"'options' must be what {source} takes. Got {changed} instead.") from None
+                raise ValueError(f"'options' must be what {source} takes. Got {quote(changed)} instead.") from None
             except ImportError as error:
                 raise ModuleNotFoundError(f"'torchjd:{source}' needs more than TorchJD itself. {error}") from None
     return TorchJD(source, options, **wrapper)

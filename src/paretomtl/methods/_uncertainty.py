@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import check_flag, check_positive
+from paretomtl._support.argument_checks import check_flag, check_positive, quote
 from paretomtl.methods._scaled_method import ScaledMethod
 from paretomtl.methods.base import Reading, uniform
 from paretomtl.methods.inputs import SafeStep, State
@@ -53,7 +53,7 @@ class Uncertainty(ScaledMethod):
         kinds = self.kinds if isinstance(self.kinds, (tuple, list)) else (self.kinds,)
         for kind in kinds:
             if kind not in ("classification", "regression"):
-                raise ValueError(f'\'kinds\' must be "classification" or "regression". Got {kind!r} instead.')
+                raise ValueError(f'\'kinds\' must be "classification" or "regression". Got {quote(kind)} instead.')
         check_positive("learning_rate", self.learning_rate)
         check_flag("normalize", self.normalize)
         self._check_scale()

@@ -267,6 +267,6 @@ def _against(valid: Tensor, like: Tensor) -> Tensor:
 
 def uniform(count: int, tasks: int) -> Tensor:
     """Rows of equal shares, for methods to which they are only K starts."""
-    check_count("count", count)
-    check_tasks("tasks", tasks)
+    count = check_count("count", count)
+    tasks = check_tasks("tasks", tasks)
     return torch.full((count, tasks), 1.0 / tasks, dtype=torch.float64)

@@ -33,6 +33,7 @@ def describe(method: object) -> str:
     options = []
     for field in dataclasses.fields(method):
         value = getattr(method, field.name)
+        value = value.item() if getattr(value, "ndim", None) == 0 else value  # NumPy's have another text than Python's
         earlier = EARLIER in field.metadata and value == field.metadata[EARLIER]
         if value is not None and value is not False and not earlier:
             options.append(f"{field.name}={value!r}")

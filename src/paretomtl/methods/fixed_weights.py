@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from paretomtl._support.argument_checks import quote
 from paretomtl.methods._scaled_method import ScaledMethod
 from paretomtl.methods.base import Reading
 from paretomtl.methods.inputs import SafeStep, State
@@ -36,5 +37,7 @@ def importances(rows: Tensor, name: str = "preferences") -> Tensor:
         raise ValueError(f"'{name}' must have shape [K, m]. Got {list(rows.shape)} instead.")
     for k, row in enumerate(rows.tolist()):
         if not all(math.isfinite(value) and value >= 0.0 for value in row) or not any(row):
-            raise ValueError(f"'{name}' must be finite, non-negative and not all zero. Got {row} in row {k} instead.")
+            raise ValueError(
+                f"'{name}' must be finite, non-negative and not all zero. Got {quote(row)} in row {k} instead."
+            )
     return rows * (rows.shape[1] / rows.sum(-1, keepdim=True))

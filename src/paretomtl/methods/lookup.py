@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from paretomtl._support.argument_checks import quote
 from paretomtl._support.imports.import_path import FORMS, check_own, find_object, short_name, split_name
 from paretomtl._support.signatures import check_takes
 from paretomtl._support.text import suggest_name
@@ -101,13 +102,15 @@ def _source(method: str | Method) -> Method | Callable[..., Any]:
     if isinstance(method, Method):
         return method
     if not isinstance(method, str):
-        raise TypeError(f"'method' must be a name or a configured method, such as ParetoMTL(). Got {method!r} instead.")
+        raise TypeError(
+            f"'method' must be a name or a configured method, such as ParetoMTL(). Got {quote(method)} instead."
+        )
     if method in METHODS:
         return METHODS[method]
     if split_name(method) is None:
         raise ValueError(
             f"'method' must be one of {', '.join(METHODS)}, torchjd:NAME, {FORMS}. "
-            f"Got {method!r} instead.{suggest_name(method, METHODS)}"
+            f"Got {quote(method)} instead.{suggest_name(method, METHODS)}"
         )
     source = find_object("method", method, Method)
     if not isinstance(source, Method) and not callable(source):

@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 import torch
 from torch import Tensor
 
+from paretomtl._support.argument_checks import quote
+
 BALANCING = ("running", "gradnorm", "uncertainty")
 """The ways to balance losses in the first steps, in which all tasks are trained together."""
 
@@ -40,17 +42,18 @@ def as_scale(scale: Any, kinds: Sequence[str], owner: str) -> Any:
             why = f" {given!r} trains tasks together first and spreads them later, which only 'pareto-mtl' does."
         raise ValueError(
             f"'scale' of '{owner}' must be one of {list(kinds)}, one factor per task, an ideal and a worst point, or "
-            f"None. Got {scale!r} instead.{why}"
+            f"None. Got {quote(scale)} instead.{why}"
         )
     plain = tuple(tuple(part) if isinstance(part, (tuple, list)) else part for part in given)
     if is_range(plain):
         ideal, worst = plain
         if len(ideal) != len(worst) or not all(-math.inf < a < b < math.inf for a, b in zip(ideal, worst, strict=True)):
             raise ValueError(
-                f"'scale' must be an ideal point and a worst one, which is larger in every task. Got {scale} instead."
+                f"'scale' must be an ideal point and a worst one, which is larger in every task. Got "
+                f"{quote(scale)} instead."
             )
     elif not all(isinstance(c, (int, float)) and 0 < c < math.inf for c in plain):
-        raise ValueError(f"'scale' must be positive and finite. Got {scale} instead.")
+        raise ValueError(f"'scale' must be positive and finite. Got {quote(scale)} instead.")
     return plain
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import as_rows, as_whole, check_not_negative
+from paretomtl._support.argument_checks import as_rows, as_whole, check_not_negative, quote
 from paretomtl.methods.description import describe
 from paretomtl.methods.inputs import State, Step, slice_state
 
@@ -43,14 +43,14 @@ class Weigher:
                 f"'method' must weigh each row on its own to be bound to one. Got '{method.name}' instead, which "
                 "needs all rows of a front together: train it by fit."
             )
-        check_not_negative("total", total)
+        total = check_not_negative("total", total)
         self.preferences = as_rows("preferences", preferences)
         if self.preferences.ndim != 2:
             raise ValueError(f"'preferences' must have shape [K, m]. Got {list(self.preferences.shape)} instead.")
         index = as_whole(index)
         if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(self.preferences):
             raise IndexError(
-                f"'index' must be a row of the {len(self.preferences)} preferences. Got {index!r} instead."
+                f"'index' must be a row of the {len(self.preferences)} preferences. Got {quote(index)} instead."
             )
         self.method = method
         self.index = index
@@ -140,7 +140,7 @@ def _check_saved(saved: Mapping[str, Tensor], expected: Mapping[str, Tensor]) ->
             raise ValueError(f"'saved' must have {name!r}, as this weigher's state has. Got {sorted(saved)} instead.")
     for name in saved:
         if name not in expected:
-            raise ValueError(f"'saved' must have only {sorted(expected)}. Got {name!r} too.")
+            raise ValueError(f"'saved' must have only {sorted(expected)}. Got {quote(name)} too.")
     for name, tensor in expected.items():
         if name in _BOUND:
             continue
@@ -168,7 +168,7 @@ def _check_same(name: str, saved: Mapping[str, Tensor], expected: Mapping[str, T
             raise ValueError(
                 f"'saved' must be of the same {name}: {own[row].tolist()} in row {row}. Got {other[row].tolist()}."
             )
-        raise ValueError(f"'saved' must be of the same {name}: {own.tolist()}. Got {other.tolist()} instead.")
+        raise ValueError(f"'saved' must be of the same {name}: {own.tolist()}. Got {quote(other.tolist())} instead.")
 
 
 def _text(encoded: Tensor) -> str:

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from paretomtl._support.argument_checks import quote
+
 _LARGEST = 2**63 - 1  # what int64 holds
 _REMEDIES = {
     "M": "count from a fixed date, such as (dates - dates.min()).astype('timedelta64[D]').astype('float32')",
@@ -47,7 +49,7 @@ def as_tensors(name: str, data: Any) -> Any:
     if not isinstance(data, (tuple, list)):
         raise TypeError(_other_kind(name, data))
     if all(isinstance(part, (tuple, list)) and not part for part in data):
-        raise ValueError(f"'{name}' must not be empty. Got {data!r} instead.")
+        raise ValueError(f"'{name}' must not be empty. Got {quote(data)} instead.")
     if all(isinstance(part, Tensor) for part in data):
         return data
     if not all(is_column(part) for part in data) or (isinstance(data, list) and not any(map(is_array, data))):
@@ -132,7 +134,7 @@ def _column(label: str, column: Any) -> Any:
     kind = getattr(column.dtype, "kind", "O")
     if kind not in "biufc":
         raise TypeError(
-            f"'{label}' must hold numbers. Got column {column.name!r} of dtype {column.dtype}: "
+            f"'{label}' must hold numbers. Got column {quote(column.name)} of dtype {column.dtype}: "
             f"{_column_remedy(column, kind)}."
         )
     if kind != "c" and bool(column.isna().any()):

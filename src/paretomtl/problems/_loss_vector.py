@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import describe_value
+from paretomtl._support.argument_checks import describe_value, quote
 
 
 def as_vector(losses: Any, tasks: tuple[str, ...]) -> Tensor:
@@ -52,7 +52,7 @@ def _scalar(loss: Any, task: str) -> Tensor:
     if not isinstance(loss, Tensor) or loss.numel() != 1:
         more = ": take its mean over samples" if isinstance(loss, Tensor) and loss.numel() > 1 else _remedy(loss)
         raise TypeError(
-            f"'losses' must return tensors of one number each. Got {describe_value(loss)} for {task!r}{more}."
+            f"'losses' must return tensors of one number each. Got {describe_value(loss)} for {quote(task)}{more}."
         )
     return loss.reshape(())
 

@@ -47,7 +47,7 @@ def multi_digits(pairs: int = 4000) -> Problem:
     Args:
         pairs: the number of training pairs; validation and test have a quarter of that each.
     """
-    check_count("pairs", pairs)
+    pairs = check_count("pairs", pairs)
     digits = require("sklearn.datasets", "digits").load_digits()
     images = torch.tensor(digits.images, dtype=torch.float32) / 16.0
     labels = torch.tensor(digits.target)

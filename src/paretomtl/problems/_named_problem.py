@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from paretomtl._support.argument_checks import quote
 from paretomtl._support.imports.import_path import FORMS, check_own, find_object, split_name
 from paretomtl._support.signatures import check_takes
 from paretomtl.problems._problem import Problem
@@ -30,7 +31,7 @@ class NamedProblem:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or split_name(self.name) is None:
-            raise ValueError(f"'problem' must be {FORMS}. Got {self.name!r} instead.")
+            raise ValueError(f"'problem' must be {FORMS}. Got {quote(self.name)} instead.")
 
     def resolve(self) -> Any:
         """The object of this name; the current folder is also searched."""

@@ -4,15 +4,16 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from paretomtl._support.argument_checks import as_numbers, check_count, check_names, describe_value
+from paretomtl._support.argument_checks import as_numbers, check_count, check_names, describe_value, quote
 from paretomtl._support.factories import check_factories
 from paretomtl._support.html_table import html_table, paragraph
+from paretomtl._support.random_state import random_state, set_random_state
 from paretomtl._support.signatures import check_takes
 from paretomtl.methods import Method
 from paretomtl.problems._description import describe_problem
@@ -20,6 +21,8 @@ from paretomtl.problems._loss_vector import as_vector
 from paretomtl.problems._true_front import TrueFront
 from paretomtl.problems.per_task import PerTask, as_split
 from paretomtl.problems.task_losses import TaskLosses, labelled_share, make_losses, split_batch, takes_model
+
+T = TypeVar("T")
 
 Data: TypeAlias = Tensor | Sequence[Any] | Mapping[str, Any] | Dataset[Any] | DataLoader[Any] | PerTask | Any
 """A split: tensors, arrays or tables that share their first dimension, a Dataset, a DataLoader, or these by task."""
@@ -63,7 +66,7 @@ class Metric:
             raise TypeError(f"'function' must be callable. Got {type(self.function).__name__} instead.")
         check_takes("function", self.function, "take (outputs, targets), or (model, batches)", "outputs", "targets")
         if self.better not in ("higher", "lower"):
-            raise ValueError(f'\'better\' must be "higher" or "lower". Got {self.better!r} instead.')
+            raise ValueError(f'\'better\' must be "higher" or "lower". Got {quote(self.better)} instead.')
 
 
 @dataclass(frozen=True)
@@ -90,10 +93,12 @@ class Recipe:
     methods: Mapping[str, Method] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_count("batch_size", self.batch_size)
+        object.__setattr__(self, "batch_size", check_count("batch_size", self.batch_size))
         check_factories(self.optimizer, self.scheduler)
+        if self.epochs is not None:
+            object.__setattr__(self, "epochs", check_count("recipe.epochs", self.epochs))
         if self.schedule not in ("epoch", "step"):
-            raise ValueError(f'\'schedule\' must be "epoch" or "step". Got {self.schedule!r} instead.')
+            raise ValueError(f'\'schedule\' must be "epoch" or "step". Got {quote(self.schedule)} instead.')
         given = self.methods if isinstance(self.methods, Mapping) else {"": self.methods}
         for method in given.values():
             if not isinstance(method, Method):
@@ -172,7 +177,7 @@ class Problem:
                 f"'losses' must be a function, or functions by task name. Got {type(self.losses).__name__} instead."
             )
         if isinstance(self.tasks, str):
-            raise TypeError(f"'tasks' must be a list of names. Got the string {self.tasks!r} instead.")
+            raise TypeError(f"'tasks' must be a list of names. Got the string {quote(self.tasks)} instead.")
         if self.counts is not None and not callable(self.counts):
             raise TypeError(f"'counts' must be a function of a batch. Got {type(self.counts).__name__} instead.")
         # The order of a set differs between processes, and losses are matched with tasks by order.
@@ -181,12 +186,12 @@ class Problem:
         object.__setattr__(self, "tasks", tuple(self.tasks))
         for task in self.tasks:
             if not isinstance(task, str):
-                raise TypeError(f"'tasks' must be names. Got {task!r} instead.")
+                raise TypeError(f"'tasks' must be names. Got {quote(task)} instead.")
         if not isinstance(self.name, str):
-            raise TypeError(f"'name' must be a string. Got {self.name!r} instead.")
+            raise TypeError(f"'name' must be a string. Got {quote(self.name)} instead.")
         check_names(self.tasks)
         if len(set(self.tasks)) < len(self.tasks):
-            raise ValueError(f"'tasks' must be distinct names. Got {list(self.tasks)} instead.")
+            raise ValueError(f"'tasks' must be distinct names. Got {quote(list(self.tasks))} instead.")
         if self.metrics and not isinstance(self.metrics, Mapping):
             kind = type(self.metrics).__name__
             raise TypeError(
@@ -194,17 +199,19 @@ class Problem:
             )
         for name, metric in (self.metrics or {}).items():
             if not isinstance(name, str):
-                raise TypeError(f"'metrics' must have names. Got {name!r} instead.")
+                raise TypeError(f"'metrics' must have names. Got {quote(name)} instead.")
             if not isinstance(metric, Metric):
                 kind = type(metric).__name__
                 remedy = f" Write {{{name!r}: pm.Metric(function)}}." if callable(metric) else ""
-                raise TypeError(f"'metrics' must be Metric objects. Got {kind} for {name!r} instead.{remedy}")
+                raise TypeError(f"'metrics' must be Metric objects. Got {kind} for {quote(name)} instead.{remedy}")
             if name in self.tasks:
                 raise ValueError(
-                    f"'metrics' must not have names of tasks, which stand for losses. Got {name!r}: add a word."
+                    f"'metrics' must not have names of tasks, which stand for losses. Got {quote(name)}: add a word."
                 )
             if metric.task is not None and metric.task not in self.tasks:
-                raise ValueError(f"'task' must be one of the tasks {list(self.tasks)}. Got {metric.task!r} instead.")
+                raise ValueError(
+                    f"'task' must be one of the tasks {list(self.tasks)}. Got {quote(metric.task)} instead."
+                )
         object.__setattr__(self, "metrics", dict(self.metrics or {}))
         for split in ("train", "val", "test"):
             object.__setattr__(self, split, as_split(split, getattr(self, split), self.tasks))
@@ -232,14 +239,12 @@ class Problem:
             point = as_numbers(self.reference)
             if point is None or len(point) != len(self.tasks) or not all(map(math.isfinite, point)):
                 value = self.reference if point is None else tuple(point)
-                raise ValueError(f"'reference' must be {len(self.tasks)} finite numbers. Got {value!r} instead.")
+                raise ValueError(f"'reference' must be {len(self.tasks)} finite numbers. Got {quote(value)} instead.")
             object.__setattr__(self, "reference", tuple(point))
         if not isinstance(self.recipe, Recipe):
             raise TypeError(
                 f"'recipe' must be a Recipe. Got {type(self.recipe).__name__} instead. Write Recipe(epochs=30)."
             )
-        if self.recipe.epochs is not None:
-            check_count("recipe.epochs", self.recipe.epochs)
 
     def _check_by_task(self) -> None:
         """Combine functions by task into one, and reject options that data by task cannot be combined with."""
@@ -255,7 +260,7 @@ class Problem:
         if by_task and self.representation is not None:
             raise ValueError(
                 "'representation' must be None if each task has its own data: gradients for the outputs of different "
-                f"samples cannot be compared. Name parameters in 'shared' instead. Got {self.representation!r}."
+                f"samples cannot be compared. Name parameters in 'shared' instead. Got {quote(self.representation)}."
             )
 
     @functools.cached_property
@@ -276,6 +281,38 @@ class Problem:
 
     def run(self, model: Callable[..., Any], batch: Any = None) -> tuple[Tensor, Any]:
         """The losses ``[m]`` of a model on a batch, and its outputs (None in the general form)."""
+        losses, outputs = self.with_own_gradients("losses", self._run, model, batch)
+        return losses if torch.is_grad_enabled() else losses.detach(), outputs
+
+    def with_own_gradients(self, known_as: Any, function: Callable[..., T], *args: Any) -> T:
+        """Call a function of the user, which may take gradients itself, such as those for inputs, also under no_grad.
+
+        Its first call finds out whether it does. A call that is repeated for that draws the same random numbers.
+        """
+        taken = self._own_gradients.get(known_as)
+        if torch.is_grad_enabled() or (torch.compiler.is_compiling() and not taken):
+            return function(*args)
+        if not taken:
+            before = random_state() if taken is None else None
+            try:
+                result = function(*args)
+                self._own_gradients[known_as] = False
+                return result
+            except RuntimeError as error:
+                if "grad" not in str(error):  # autograd did not complain that there is no graph
+                    raise
+            if before is not None:
+                set_random_state(before)
+        with torch.enable_grad():
+            result = function(*args)
+        self._own_gradients[known_as] = True
+        return result
+
+    @functools.cached_property
+    def _own_gradients(self) -> dict[Any, bool]:
+        return {}
+
+    def _run(self, model: Callable[..., Any], batch: Any) -> tuple[Tensor, Any]:
         outputs, losses = None, cast("Callable[..., Any]", self.losses)
         if self.takes_model:
             values = losses(model, batch)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from paretomtl._support.argument_checks import quote
 from paretomtl.problems._problem import Problem
 from paretomtl.problems._synthetic import simplex_centres
 from paretomtl.problems._true_front import PerDevice, Point, TrueFront
@@ -27,7 +28,7 @@ def quadratic(dimension: int = 2, tasks: int = 2, *, condition: float = 1.0) -> 
         tensor([0.5000, 0.5000])
     """
     if condition < 1.0:
-        raise ValueError(f"'condition' must be at least 1. Got {condition} instead.")
+        raise ValueError(f"'condition' must be at least 1. Got {quote(condition)} instead.")
     centres = simplex_centres(dimension, tasks)
     line = torch.logspace(0.0, 1.0, dimension, base=condition, dtype=torch.float64)
     curvatures = torch.stack([line.roll(i) for i in range(tasks)])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import check_count, check_tasks
+from paretomtl._support.argument_checks import check_count, check_tasks, quote
 from paretomtl.problems._problem import Problem
 from paretomtl.problems._true_front import PerDevice, Point, TrueFront
 
@@ -36,7 +36,9 @@ def synthetic(
     centres = simplex_centres(dimension, tasks)
     factors = torch.tensor([1.0] * tasks if difficulties is None else list(difficulties), dtype=torch.float64)
     if factors.shape != (tasks,) or not bool((factors > 0).all()):
-        raise ValueError(f"'difficulties' must be {tasks} positive numbers, one per task. Got {difficulties} instead.")
+        raise ValueError(
+            f"'difficulties' must be {tasks} positive numbers, one per task. Got {quote(difficulties)} instead."
+        )
 
     constants = PerDevice(factors, centres)
 
@@ -55,8 +57,8 @@ def synthetic(
 
 def simplex_centres(dimension: int, tasks: int) -> Tensor:
     """Unit corners ``[m, d]`` of a regular simplex around the origin; for two tasks plus and minus the diagonal."""
-    check_tasks("tasks", tasks)
-    check_count("dimension", dimension)
+    tasks = check_tasks("tasks", tasks)
+    dimension = check_count("dimension", dimension)
     if dimension < tasks - 1:
         raise ValueError(f"'dimension' must be at least tasks - 1 = {tasks - 1}. Got {dimension} instead.")
     # The rows of Helmert's matrix without its constant column are the corners of a regular simplex in R^(m−1).

@@ -36,7 +36,7 @@ class TrueFront:
                     [0.5000, 0.5000],
                     [2.0000, 0.0000]], dtype=torch.float64)
         """
-        check_count("count", count)
+        count = check_count("count", count)
         divisions = 1
         while math.comb(divisions + self.tasks - 1, self.tasks - 1) < count:
             divisions += 1

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from torch.utils.data import DataLoader, Dataset
 
+from paretomtl._support.argument_checks import quote
 from paretomtl.problems._conversion import as_tensors, is_array
 
 _MODES = ("max_size_cycle", "min_size")
@@ -39,7 +40,7 @@ class PerTask:
         if not isinstance(self.data, Mapping) or not self.data:
             raise TypeError(f"'data' must be data sets by task name. Got {type(self.data).__name__} instead.")
         if self.mode not in _MODES:
-            raise ValueError(f"'mode' must be one of {list(_MODES)}. Got {self.mode!r} instead.")
+            raise ValueError(f"'mode' must be one of {list(_MODES)}. Got {quote(self.mode)} instead.")
 
 
 class TaskBatch(dict[str, Any]):
@@ -75,7 +76,7 @@ def as_split(name: str, data: Any, tasks: Sequence[str]) -> Any:
         if mode not in _MODES or not isinstance(data.iterables, Mapping):
             raise ValueError(
                 f"'{name}' must be a CombinedLoader over a dictionary by task name, in one of the modes "
-                f"{list(_MODES)}. Got mode {mode!r} over a {type(data.iterables).__name__} instead."
+                f"{list(_MODES)}. Got mode {quote(mode)} over a {type(data.iterables).__name__} instead."
             )
         data = PerTask(data.iterables, mode)
     elif isinstance(data, Mapping) and any(_is_data_set(part) for part in data.values()):

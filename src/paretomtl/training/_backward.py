@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import check_floating, may_ask
+from paretomtl._support.argument_checks import check_floating, may_ask, quote
 from paretomtl.engine.accumulate import Sums, all_reduce_rows, scale_rows
 from paretomtl.engine.gradients import (
     TaskGradients,
@@ -203,13 +203,13 @@ def _samples(samples: int | Tensor | None, like: Tensor) -> Tensor:
     try:
         given = torch.as_tensor(1 if samples is None else samples, dtype=torch.float64, device=like.device)
     except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"'samples' must be a number, or one for each task. Got {samples!r} instead.") from None
+        raise TypeError(f"'samples' must be a number, or one for each task. Got {quote(samples)} instead.") from None
     if given.shape not in ((), like.shape):
         raise ValueError(
             f"'samples' must be a number, or have shape {list(like.shape)}. Got shape {list(given.shape)} instead."
         )
     if samples is not None and may_ask(given) and not bool((given >= 0).all() & given.isfinite().all()):
-        raise ValueError(f"'samples' must not be negative. Got {given.tolist()} instead.")
+        raise ValueError(f"'samples' must not be negative. Got {quote(given.tolist())} instead.")
     return given.expand_as(like)
 
 
@@ -273,7 +273,7 @@ def _separate_graphs(losses: Tensor, present: Tensor) -> bool:
 
 def _check_losses(losses: Tensor, weigher: Weigher) -> None:
     if not isinstance(weigher, Weigher):
-        raise TypeError(f"'weigher' must be a method bound to a model: see bind(). Got {weigher!r} instead.")
+        raise TypeError(f"'weigher' must be a method bound to a model: see bind(). Got {quote(weigher)} instead.")
     if not isinstance(losses, Tensor):
         raise TypeError(
             f"'losses' must be a tensor of one loss per task: see torch.stack. Got {type(losses).__name__} instead."

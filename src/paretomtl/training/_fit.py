@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import check_flag, is_number
+from paretomtl._support.argument_checks import check_flag, is_number, quote
 from paretomtl._support.files.paths import as_path
 from paretomtl.engine.processes import Distributed
 from paretomtl.engine.strategy import Strategy
@@ -177,10 +177,10 @@ def fit(
     if resume and out is None:
         raise ValueError("'resume' must come with 'out', the folder of the run. Got None for 'out'.")
     if not is_number(checkpoint_seconds) or not checkpoint_seconds >= 0:
-        raise ValueError(f"'checkpoint_seconds' must not be negative. Got {checkpoint_seconds!r} instead.")
+        raise ValueError(f"'checkpoint_seconds' must not be negative. Got {quote(checkpoint_seconds)} instead.")
     check_callbacks(callbacks)
     if executor is not None and not isinstance(executor, Executor):
-        raise TypeError(f"'executor' must be one, such as RayExecutor(). Got {executor!r} instead.")
+        raise TypeError(f"'executor' must be one, such as RayExecutor(). Got {quote(executor)} instead.")
     listeners = [*make_progress(progress), *callbacks] if settings.shares.processes.is_main else []
     if executor is None and folder is not None and is_sharded_run(folder.path):
         executor = SerialExecutor()
@@ -252,7 +252,7 @@ def _plan(problem: Problem, options: TrainingOptions, folder: RunFolder | None) 
     if options.epochs is not None and not leaves_count_open(options.preferences):
         raise ValueError(
             "'minutes' must leave the number of models or of epochs open, which follow from the time. Got "
-            f"{options.minutes} together with 'preferences' and 'epochs': leave out one of the three."
+            f"{quote(options.minutes)} together with 'preferences' and 'epochs': leave out one of the three."
         )
     stored = folder.peek() if folder is not None and options.resume else None
     options, budget = plan_by_time(problem, options, stored)

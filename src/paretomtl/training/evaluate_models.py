@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -61,7 +62,7 @@ def evaluate_models(
     if not isinstance(problem, Problem):
         raise TypeError(f"'problem' must be a Problem. Got {type(problem).__name__} instead.")
     if batch_size is not None:
-        check_count("batch_size", batch_size)
+        batch_size = check_count("batch_size", batch_size)
     size = problem.recipe.batch_size if batch_size is None else batch_size
     place = None if device is None else find_device(device, ProcessGroup())
     bench = _Bench(replace(problem, shared=None, representation=None), size, place)
@@ -238,7 +239,9 @@ class _Bench:
 def _as_list(models: Any) -> list[Any]:
     rule = "'models' must be a list of modules, or of state dictionaries"
     if isinstance(models, (nn.Module, Mapping, str)) or not isinstance(models, Iterable):
-        raise TypeError(f"{rule}. Got {type(models).__name__} instead; write [model] for one.")
+        one = isinstance(models, (nn.Module, Mapping, str, os.PathLike))
+        remedy = "write [model] for one" if one else "Front.from_losses takes losses that other programs found"
+        raise TypeError(f"{rule}. Got {type(models).__name__} instead; {remedy}.")
     listed = list(models)
     if not listed:
         raise ValueError(f"{rule}, not empty. Got none.")
@@ -247,6 +250,10 @@ def _as_list(models: Any) -> list[Any]:
             f"'models' must be at most {MAX_SOLUTIONS:,}, as a front holds no more. Got {len(listed):,} instead."
         )
     return listed
+
+
+def _holds_tensors(part: Mapping[Any, Any]) -> bool:
+    return all(isinstance(tensor, Tensor) for tensor in part.values())
 
 
 def _copied(model: Any, problem: Problem, k: int) -> nn.Module:
@@ -259,12 +266,20 @@ def _copied(model: Any, problem: Problem, k: int) -> nn.Module:
         if lazy:
             raise ValueError(f"'models' must have been called once. Got lazy parameters in models[{k}], {lazy[:5]}.")
         return copy_module(model)
-    if not isinstance(model, Mapping) or not all(isinstance(tensor, Tensor) for tensor in model.values()):
-        kind = type(model).__name__
+    if not isinstance(model, Mapping) or not _holds_tensors(model):
+        kind, remedy = type(model).__name__, ""
+        if isinstance(model, (str, os.PathLike)):
+            remedy = ": write torch.load(path, weights_only=True), or safetensors.torch.load_file(path)"
         if isinstance(model, Mapping):
             name, other = next((name, each) for name, each in model.items() if not isinstance(each, Tensor))
             kind = f"a dictionary with {type(other).__name__} under {name!r}"
-        raise TypeError(f"'models' must be modules, or state dictionaries of tensors. Got {kind} in models[{k}].")
+            weights = [
+                name for name, part in model.items() if part and isinstance(part, Mapping) and _holds_tensors(part)
+            ]
+            if weights:
+                remedy = f": write checkpoint[{weights[0]!r}], its names without a prefix that 'problem.model' lacks"
+        rule = "'models' must be modules, or state dictionaries of tensors"
+        raise TypeError(f"{rule}. Got {kind} in models[{k}]{remedy}.")
     made = copy_module(problem.model())  # its parts may be those of other models
     dtype = next((tensor.dtype for tensor in model.values() if tensor.is_floating_point()), None)
     made = made if dtype is None else made.to(dtype)

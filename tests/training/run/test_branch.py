@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -329,3 +330,31 @@ def test_milestones_come_in_order_and_leave_room(share: float, total: int, epoch
     assert abs(at - share * (total or epochs)) <= 1.0
     if places.probe_end is not None:
         assert at < (places.probe_end.steps if total else places.probe_end.epochs)
+
+
+@pytest.mark.parametrize(
+    ("method", "streamed", "message"),
+    [
+        (
+            ParetoMTL(release_steps=9),
+            False,
+            "must be fewer than the steps planned ('total'). Got 9 of 9",
+        ),
+        (ParetoMTL(release_steps=11), False, "'release_steps' must be fewer than the steps planned"),
+        (ParetoMTL(release_steps=2), True, "'release_steps' must be fewer than the steps planned"),
+    ],
+)
+def test_a_method_that_does_not_fit_behind_the_branch_is_refused_before_training(
+    method: Method, streamed: bool, message: str
+) -> None:
+    taken: list[int] = []
+
+    class Counting(torch.optim.SGD):
+        def step(self, closure: Any = None) -> Any:
+            taken.append(1)
+            return super().step(closure)
+
+    given = problem(train=DataLoader(Stream(), batch_size=32)) if streamed else problem()
+    with pytest.raises(ValueError, match=re.escape(message)):
+        fit(given, method, branch=0.25, optimizer=lambda p: Counting(p, lr=0.1), strategy="sequential")
+    assert taken == []

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from paretomtl._support.argument_checks import describe_value
+from paretomtl._support.argument_checks import describe_value, quote
 from paretomtl.engine.batches.base import Batches, OneBatch
 from paretomtl.engine.batches.indexed import IndexedBatches, ResidentBatches, tensors_of
 from paretomtl.engine.batches.loader import LoaderBatches
@@ -92,7 +92,7 @@ def _rows_differ(name: str, data: Any, tensors: Sequence[Tensor]) -> str:
             named = [f"{counts[0]} inputs", f"{counts[1]} targets"]
         remedy = f"These are {', '.join(named)}: row i of each is one sample, so leave out the same rows of all"
     shown = shapes if labels is None else dict(zip(labels, shapes, strict=True))
-    return f"'{name}' must be tensors with the same first dimension, not empty. Got {shown} instead. {remedy}."
+    return f"'{name}' must be tensors with the same first dimension, not empty. Got {quote(shown)} instead. {remedy}."
 
 
 def is_map_style(data: Any) -> bool:

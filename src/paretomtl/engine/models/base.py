@@ -7,14 +7,16 @@ rule exposes the tensor as it is outside, with the models in front. Gradients ca
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from paretomtl._support.argument_checks import quote
 from paretomtl.engine.batches.structure import map_tensors
 from paretomtl.engine.models.flat_memory import ModelState
 from paretomtl.problems import Problem
@@ -106,18 +108,13 @@ class Models(ABC):
         if not name or name not in modules:
             known = [each for each in modules if each][:6]
             raise ValueError(
-                f"'representation' must name a submodule of the model. Got {name!r} instead: it has {known}."
+                f"'representation' must name a submodule of the model. Got {quote(name)} instead: it has {known}."
             )
 
         def keep(module: nn.Module, inputs: Any, output: Any) -> Any:
             if not self._capturing:
                 return output
-            if not isinstance(output, Tensor):
-                raise TypeError(
-                    f"'representation' must name a submodule that returns a tensor. {name!r} returned a "
-                    f"{type(output).__name__}."
-                )
-            return self._capture(output)
+            return change_tensor(name, output, self._capture)
 
         handle: torch.utils.hooks.RemovableHandle = modules[name].register_forward_hook(keep)
         return handle
@@ -125,6 +122,24 @@ class Models(ABC):
     @abstractmethod
     def _capture(self, output: Tensor) -> Tensor:
         """Keep a representation whose gradients autograd can take; return the tensor for the heads."""
+
+
+def change_tensor(name: str, output: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The output of the representation's module with a changed tensor: itself, or the only one in a dictionary."""
+    if isinstance(output, Tensor):
+        return change(output)
+    parts = dict(output) if isinstance(output, Mapping) else {}
+    if len(parts) == 1 and isinstance(next(iter(parts.values())), Tensor):
+        changed: Any = copy.copy(output)  # of its own class, such as those of Hugging Face
+        ((key, tensor),) = parts.items()
+        changed[key] = change(tensor)
+        return changed
+    among = f" with {list(parts)}" if parts else ""
+    raise TypeError(
+        f"'representation' must name a submodule that returns one tensor. {name!r} returned a "
+        f"{type(output).__name__}{among}: let a module of your own call it and return the tensor that the heads take, "
+        "and name that."
+    )
 
 
 class ModelWithLosses(nn.Module):

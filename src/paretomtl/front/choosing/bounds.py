@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import is_number
+from paretomtl._support.argument_checks import is_number, quote
 from paretomtl._support.tensor_json import from_numbers, to_significant
 from paretomtl._support.text import short_number
 from paretomtl.front.choosing.candidates import CandidateTable, Choice, capitalized
@@ -48,12 +48,12 @@ def bounds_of(
     limits = []
     for argument, given in (("bounds", bounds), ("at_least", at_least), ("at_most", at_most)):
         if given is not None and not isinstance(given, Mapping):
-            raise TypeError(f"'{argument}' must be a dictionary of numbers by name. Got {given!r} instead.")
+            raise TypeError(f"'{argument}' must be a dictionary of numbers by name. Got {quote(given)} instead.")
         for name, limit in (given or {}).items():
             if not is_number(limit):
-                raise TypeError(f"'{argument}' must be numbers. Got {limit!r} for {name!r} instead.")
+                raise TypeError(f"'{argument}' must be numbers. Got {quote(limit)} for {quote(name)} instead.")
             if not math.isfinite(limit):
-                raise ValueError(f"'{argument}' must be finite numbers. Got {limit} for {name!r} instead.")
+                raise ValueError(f"'{argument}' must be finite numbers. Got {limit} for {quote(name)} instead.")
             higher = table.column(name)[1] if argument == "bounds" else argument == "at_least"
             limits.append(Bound(table.find(name), float(limit), higher))
     for one in limits:

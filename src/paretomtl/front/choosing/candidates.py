@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from paretomtl._support.argument_checks import quote
 from paretomtl._support.html_table import html_table, paragraph
 from paretomtl._support.splits import split_word
 from paretomtl._support.text import short_number, shorten, suggest_name
@@ -134,7 +135,7 @@ class CandidateTable:
         ``WHAT:TASK`` is the metric ``TASK WHAT``.
         """
         if not isinstance(name, str):
-            raise TypeError(f"bounds and 'best' must have names of tasks or metrics. Got {name!r} instead.")
+            raise TypeError(f"bounds and 'best' must have names of tasks or metrics. Got {quote(name)} instead.")
         if name in self.tasks or name in self.metrics:
             return name
         what, _, task = name.partition(":")
@@ -145,7 +146,7 @@ class CandidateTable:
         known = [*self.tasks, *self.metrics]
         raise ValueError(
             f"bounds and 'best' must name one of {known}, measured on '{self.split}', or loss:TASK, or WHAT:TASK for "
-            f"the metric 'TASK WHAT'. Got {name!r} instead.{suggest_name(name, known)}"
+            f"the metric 'TASK WHAT'. Got {quote(name)} instead.{suggest_name(name, known)}"
         )
 
     def column(self, name: str) -> tuple[Tensor, bool]:

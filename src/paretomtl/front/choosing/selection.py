@@ -9,7 +9,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from paretomtl._support.argument_checks import as_numbers
+from paretomtl._support.argument_checks import as_numbers, quote
 from paretomtl._support.text import short_number
 from paretomtl.front.choosing.candidates import CandidateTable, Choice
 from paretomtl.front.indicators import angles
@@ -141,7 +141,9 @@ def _row_of(name: str, row: ByTask, tasks: Sequence[str]) -> Tensor:
     fits = values is not None and len(values) == len(tasks) and all(math.isfinite(v) and v >= 0 for v in values)
     if not fits or not values or not any(values):
         shown = row if values is None else values
-        raise ValueError(f"'{name}' must be {len(tasks)} numbers, not negative and not all zero. Got {shown} instead.")
+        raise ValueError(
+            f"'{name}' must be {len(tasks)} numbers, not negative and not all zero. Got {quote(shown)} instead."
+        )
     return torch.tensor(values, dtype=torch.float64)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from paretomtl._support.argument_checks import check_count
+from paretomtl._support.argument_checks import check_count, quote
 from paretomtl._support.imports.optional_packages import require
 
 Size: TypeAlias = tuple[int, int]
@@ -31,7 +31,7 @@ class BrokenPictureError(ValueError):
 def check_size(name: str, size: Size) -> None:
     """Raise an error if a size is not a height and a width."""
     if not isinstance(size, (tuple, list)) or len(size) != 2:
-        raise ValueError(f"'{name}' must be (height, width). Got {size!r} instead.")
+        raise ValueError(f"'{name}' must be (height, width). Got {quote(size)} instead.")
     for part in size:
         check_count(name, part)
 

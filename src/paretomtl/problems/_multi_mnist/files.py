@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from paretomtl._support.argument_checks import check_not_negative
+from paretomtl._support.argument_checks import check_not_negative, quote
 from paretomtl.problems._data.array_file import ArraySpec, read_arrays, write_arrays
 from paretomtl.problems._data.cache import data_folder, load_or_make
 from paretomtl.problems._data.download import download
@@ -30,8 +30,8 @@ PUBLISHED = {
 def canvases_file(name: str, cache: str | Path | None, seed: int) -> Path:
     """The file of a set of canvases."""
     if name not in MIXES:
-        raise ValueError(f"'name' must be one of {', '.join(MIXES)}. Got {name!r} instead.")
-    check_not_negative("seed", seed)
+        raise ValueError(f"'name' must be one of {', '.join(MIXES)}. Got {quote(name)} instead.")
+    seed = check_not_negative("seed", seed)
     if seed >= 2**32:
         raise ValueError(f"'seed' must be under 2**32. Got {seed} instead.")
     return data_folder(cache) / f"{name}-seed{seed}.npz"

@@ -26,7 +26,7 @@ class LeNet(nn.Module):
 
     def __init__(self, tasks: int = 2, scale: float = 1.0, width: float = 1.0) -> None:
         super().__init__()
-        check_count("tasks", tasks)
+        tasks = check_count("tasks", tasks)
         check_positive("width", width)
         self.scale = scale
         first, second, hidden = (max(1, round(width * size)) for size in (10, 20, 50))

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from paretomtl._support.argument_checks import quote
 from paretomtl.problems._networks.resnet import ResNet18
 
 
@@ -42,7 +43,7 @@ class PoseNet(nn.Module):
         super().__init__()
         for name, value in (("center", center), ("spread", spread)):
             if len(value) != 3:
-                raise ValueError(f"'{name}' must be three numbers. Got {list(value)} instead.")
+                raise ValueError(f"'{name}' must be three numbers. Got {quote(list(value))} instead.")
             self.register_buffer(name, torch.tensor(list(value), dtype=torch.get_default_dtype()))
         self.network = ResNet18((3, 4), channels=3, scale=scale, width=width)
 

@@ -36,8 +36,8 @@ class ResNet18(nn.Module):
     def __init__(self, tasks: int | Sequence[int] = 2, channels: int = 1, scale: float = 1.0, width: int = 64) -> None:
         super().__init__()
         sizes = self._sizes(tasks)
-        check_count("channels", channels)
-        check_count("width", width)
+        channels = check_count("channels", channels)
+        width = check_count("width", width)
         self.scale = scale
         self.stem = nn.Conv2d(channels, width, 7, stride=2, padding=3, bias=False)
         blocks: list[nn.Module] = []
@@ -52,12 +52,10 @@ class ResNet18(nn.Module):
     def _sizes(tasks: int | Sequence[int]) -> list[int]:
         """The size of each head."""
         if not isinstance(tasks, Sequence):
-            check_count("tasks", tasks)
+            tasks = check_count("tasks", tasks)
             return [_CLASSES] * tasks
         check_count("len(tasks)", len(tasks))
-        for size in tasks:
-            check_count("tasks", size)
-        return list(tasks)
+        return [check_count("tasks", size) for size in tasks]
 
     def forward(self, images: Tensor) -> tuple[Tensor, ...]:
         images = images.to(self.stem.weight.dtype)

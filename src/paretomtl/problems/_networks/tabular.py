@@ -8,7 +8,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.argument_checks import check_count
+from paretomtl._support.argument_checks import check_count, quote
 
 
 class MLP(nn.Module):
@@ -37,8 +37,8 @@ class MLP(nn.Module):
 
     def __init__(self, inputs: int, tasks: int, hidden: Sequence[int] = (1024, 128)) -> None:
         super().__init__()
-        check_count("inputs", inputs)
-        check_count("tasks", tasks)
+        inputs = check_count("inputs", inputs)
+        tasks = check_count("tasks", tasks)
         _check_widths("hidden", hidden, least=1)
         self.trunk = _layers(inputs, hidden)
         self.heads = nn.ModuleList([nn.Linear(hidden[-1], 1) for _ in range(tasks)])
@@ -84,9 +84,9 @@ class MixtureOfExperts(nn.Module):
         tower: Sequence[int] = (32,),
     ) -> None:
         super().__init__()
-        check_count("inputs", inputs)
-        check_count("tasks", tasks)
-        check_count("experts", experts)
+        inputs = check_count("inputs", inputs)
+        tasks = check_count("tasks", tasks)
+        experts = check_count("experts", experts)
         _check_widths("hidden", hidden, least=1)
         _check_widths("tower", tower, least=0)
         self.experts = nn.ModuleList([_layers(inputs, hidden) for _ in range(experts)])
@@ -115,6 +115,6 @@ def _layers(inputs: int, widths: Sequence[int]) -> nn.Sequential:
 def _check_widths(name: str, widths: Sequence[int], least: int) -> None:
     if isinstance(widths, (str, int)) or len(widths) < least:
         at_least = f"at least {least} width" if least else "widths"
-        raise ValueError(f"'{name}' must be a list of {at_least} of layers. Got {widths!r} instead.")
+        raise ValueError(f"'{name}' must be a list of {at_least} of layers. Got {quote(widths)} instead.")
     for i, width in enumerate(widths):
         check_count(f"{name}[{i}]", width)

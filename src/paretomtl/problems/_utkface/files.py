@@ -68,5 +68,5 @@ def load_utkface(cache: str | Path | None = None, side: int = SIDE) -> Faces:
 
 def utkface_file(cache: str | Path | None, side: int) -> Path:
     """The file of the faces."""
-    check_count("side", side)
+    side = check_count("side", side)
     return data_folder(cache) / f"utkface-{side}.npz"

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from paretomtl._support.argument_checks import quote
 from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.splits import split_word
 from paretomtl._support.text import shorten
@@ -33,7 +34,7 @@ def interactive_front(front: Front, *, split: str | None = None, metrics: bool |
     """Draw a front with plotly; see :meth:`paretomtl.Front.figure`."""
     split = front.ranking_split if split is None else split
     if split not in front.losses:
-        raise ValueError(f"'split' must be one of {list(front.losses)}. Got {split!r} instead.")
+        raise ValueError(f"'split' must be one of {list(front.losses)}. Got {quote(split)} instead.")
     values = _values(front, split, metrics)
     names = list(values)
     if len(names) > 3:

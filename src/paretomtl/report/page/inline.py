@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
+from paretomtl._support.argument_checks import as_whole, quote
 from paretomtl._support.files.atomic_files import check_file, write_text
 from paretomtl.front import Front
 from paretomtl.report.page._page import common_reference, page_text, payload_of
@@ -46,8 +47,9 @@ class InlinePage:
 
 def explore(front: Front, *, name: str = "front", height: int = 900) -> InlinePage:
     """Make the page of one front; see :meth:`paretomtl.Front.explore`."""
+    height = as_whole(height)
     if type(height) is not int or height < 100:
-        raise ValueError(f"'height' must be an integer of at least 100 pixels. Got {height!r} instead.")
+        raise ValueError(f"'height' must be an integer of at least 100 pixels. Got {quote(height)} instead.")
     view = view_of(front, name, name, reference=common_reference([front]))
     verdict = verdict_of([front], [name], [view["hypervolume"]])
     return InlinePage(page_text(payload_of([view], verdict=verdict)), height)

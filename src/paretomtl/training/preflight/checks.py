@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretomtl._support.argument_checks import describe_value
+from paretomtl._support.argument_checks import describe_value, quote
 from paretomtl._support.random_state import isolated_randomness
 from paretomtl.engine.batches.base import Batches
 from paretomtl.engine.batches.rereading import check_starts_again, warn_if_partial
@@ -26,6 +26,7 @@ from paretomtl.engine.batches.task_batches import TaskBatches
 from paretomtl.engine.error_hints import came_from, find_pairs, hints, how_called
 from paretomtl.engine.gradients import before_stack, task_gradients
 from paretomtl.engine.models.attributes import differing_from_first
+from paretomtl.engine.models.base import change_tensor
 from paretomtl.engine.models.module_checks import warn_if_dropout_off
 from paretomtl.engine.models.modules import make_modules, separate_frozen
 from paretomtl.engine.models.single import Single
@@ -135,8 +136,8 @@ def check_losses(settings: Settings, modules: Sequence[nn.Module], batch: Any) -
     for task, loss, row in zip(problem.tasks, losses.tolist(), rows, strict=True):
         if loss == loss and all(part is None for part in row):
             raise ValueError(
-                f"'losses' must depend on the model's parameters for every task. Got {task!r}, attached to none: its "
-                "loss uses no output of the model, or one that went through argmax(), a comparison, .detach() or "
+                f"'losses' must depend on the model's parameters for every task. Got {quote(task)}, attached to none: "
+                "its loss uses no output of the model, or one that went through argmax(), a comparison, .detach() or "
                 ".item(), which have no gradient. A task without labels in a batch has the loss NaN."
             )
     _warn_of_gradients(problem, losses, rows)
@@ -148,7 +149,9 @@ def check_losses(settings: Settings, modules: Sequence[nn.Module], batch: Any) -
         )
     if problem.shared is not None and not any(problem.is_shared(name) for name in models.trained):
         names = list(models.trained)[:6]
-        raise ValueError(f"'shared' must fit the names of some parameters, such as {names}. Got {problem.shared!r}.")
+        raise ValueError(
+            f"'shared' must fit the names of some parameters, such as {names}. Got {quote(problem.shared)}."
+        )
     if problem.representation is not None:
         _check_representation(settings, module, batch)
     return problem.train is None or apart
@@ -159,8 +162,8 @@ def _check_parts(problem: Problem, module: nn.Module, batch: Any) -> None:
     if not isinstance(problem.losses, TaskLosses):
         return
     with isolated_randomness(), torch.no_grad():
-        given = problem.losses.arguments(copy.deepcopy(module), batch)
-        given = map_tensors(lambda tensor: tensor.cpu().clone(), given)  # wrong class numbers would break a GPU
+        given = problem.with_own_gradients("losses", problem.losses.arguments, copy.deepcopy(module), batch)
+        given = map_tensors(lambda tensor: tensor.detach().cpu().clone(), given)  # a wrong class would break a GPU
         functions, tasks = problem.losses.functions, list(problem.tasks)
         found = [runs_otherwise(functions[task], first, last, task, tasks) for task, (first, last) in given.items()]
     if True in found and False not in found:
@@ -326,7 +329,9 @@ def _check_representation(settings: Settings, module: nn.Module, batch: Any) -> 
     for cut in (False, True):
         model = copy.deepcopy(module)
         if cut:
-            model.get_submodule(name).register_forward_hook(lambda _, inputs, output: output.detach())
+            model.get_submodule(name).register_forward_hook(
+                lambda _, inputs, output: change_tensor(name, output, Tensor.detach)
+            )
         trained = {key: p for key, p in model.named_parameters() if p.requires_grad}
         with isolated_randomness():
             losses = problem.run(model, batch)[0]
@@ -338,7 +343,7 @@ def _check_representation(settings: Settings, module: nn.Module, batch: Any) -> 
     whole, heads = gradients
     inside = [key for key in whole if problem.is_shared(key)]
     if not inside:
-        raise ValueError(f"'representation' must name a submodule with parameters to train. Got {name!r} instead.")
+        raise ValueError(f"'representation' must name a submodule with parameters to train. Got {quote(name)} instead.")
     around = [key for key in inside if heads[key] is not None]
     if around:
         raise ValueError(

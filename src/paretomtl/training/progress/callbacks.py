@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from torch import Tensor
 
+from paretomtl._support.argument_checks import quote
 from paretomtl._support.signatures import check_takes
 from paretomtl._support.splits import ranking_split
 from paretomtl._support.tensor_json import to_numbers
@@ -90,7 +91,7 @@ class Report:
         """The split that ranks, whose hypervolume and losses are shown; losses on "train" are means over batches."""
         return ranking_split(["train"] if self.val_losses is None else ["train", "val"])
 
-    def shown(self) -> Tensor:
+    def quote(self) -> Tensor:
         """The losses to show, on ``split``."""
         return self.losses if self.val_losses is None else self.val_losses
 
@@ -106,7 +107,7 @@ how long they took. If it has ``close()``, this is called at the end of the run.
 def check_callbacks(callbacks: Sequence[Callback]) -> None:
     """Refuse callbacks that could not be called with a report at the end of the first epoch."""
     if not isinstance(callbacks, Iterable) or isinstance(callbacks, str):
-        raise TypeError(f"'callbacks' must be a list of functions of a report. Got {callbacks!r} instead.")
+        raise TypeError(f"'callbacks' must be a list of functions of a report. Got {quote(callbacks)} instead.")
     for callback in callbacks:
         if isinstance(callback, type):
             raise TypeError(f"'callbacks' must be functions of a report. Got the class {callback.__name__} instead.")

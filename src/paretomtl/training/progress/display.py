@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
+from paretomtl._support.argument_checks import quote
 from paretomtl._support.imports.optional_packages import require
 from paretomtl._support.splits import split_word
 from paretomtl._support.terminal import escaped, text_console
@@ -34,7 +35,7 @@ def choose_style(style: str) -> str:
     lines otherwise.
     """
     if style not in STYLES:
-        raise ValueError(f"'progress' must be one of {', '.join(STYLES)}. Got {style!r} instead.")
+        raise ValueError(f"'progress' must be one of {', '.join(STYLES)}. Got {quote(style)} instead.")
     if style == "auto":
         terminal = sys.stderr.isatty() and importlib.util.find_spec("rich") is not None
         style = "notebook" if _in_notebook() else "rich" if terminal else "plain"
@@ -184,7 +185,7 @@ def clock(seconds: float) -> str:
 def _mean_rows(report: Report) -> list[tuple[int, list[float]]]:
     """Each model with its losses, as means over seeds if there are several."""
     places = dict.fromkeys(report.subproblems)
-    rows = report.shown().reshape(-1, len(places), len(report.tasks)).mean(0)
+    rows = report.quote().reshape(-1, len(places), len(report.tasks)).mean(0)
     return list(zip(places, rows.tolist(), strict=True))
 
 

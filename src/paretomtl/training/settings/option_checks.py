@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from paretomtl._support.argument_checks import as_whole, check_count, check_not_negative, check_positive, check_share
+from paretomtl._support.argument_checks import check_count, check_not_negative, check_positive, check_share, quote
 from paretomtl._support.factories import check_factories
 from paretomtl.engine.batches.partition import BatchPartition
 from paretomtl.methods import Method
@@ -21,7 +21,7 @@ def check_problem(problem: Problem) -> None:
     """Refuse a problem's name, or the function that makes it, in place of the problem."""
     if not isinstance(problem, Problem):
         name = getattr(problem, "__name__", None)
-        given = repr(problem) if name is None else f"the function {name}"
+        given = quote(problem) if name is None else f"the function {name}"
         remedy = f" Call it: {name}()." if name is not None and name != "<lambda>" else ""
         if isinstance(problem, str) and problem in PROBLEMS:
             remedy = f" Write paretomtl.problems.PROBLEMS[{problem!r}]()."
@@ -41,12 +41,11 @@ def check_options(options: TrainingOptions) -> TrainingOptions:
     for name, rule in RULES.items():
         value = getattr(options, name)
         if rule.choices and value not in rule.choices:
-            raise ValueError(f"'{name}' must be one of {list(rule.choices)}. Got {value!r} instead.")
+            raise ValueError(f"'{name}' must be one of {list(rule.choices)}. Got {quote(value)} instead.")
         if rule.number is None or (value is None and DEFAULTS[name] is None):
             continue
         if rule.number == "count":
-            numbers[name] = as_whole(value)
-            check_count(name, numbers[name])
+            numbers[name] = check_count(name, value)
         elif rule.number == "share":
             check_share(name, value)
             numbers[name] = float(value)
@@ -60,12 +59,11 @@ def check_options(options: TrainingOptions) -> TrainingOptions:
 def check_seeds(seeds: Sequence[int]) -> list[int]:
     """Check the seeds, and return them as Python numbers."""
     if not isinstance(seeds, Iterable):
-        raise TypeError(f"'seeds' must be one or more numbers, such as range(3). Got {seeds!r} instead.")
-    checked = [as_whole(seed) for seed in (seeds.tolist() if hasattr(seeds, "tolist") else seeds)]
+        raise TypeError(f"'seeds' must be one or more numbers, such as range(3). Got {quote(seeds)} instead.")
+    checked = [check_not_negative("seed", seed) for seed in (seeds.tolist() if hasattr(seeds, "tolist") else seeds)]
     if not checked:
         raise ValueError("'seeds' must be one or more numbers, such as range(3). Got none.")
     for seed in checked:
-        check_not_negative("seed", seed)
         if seed >= 2**38:
             raise ValueError(f"'seed' must be under 2**38. Got {seed} instead.")
     return checked
@@ -92,7 +90,7 @@ def check_combinations(options: TrainingOptions, problem: Problem) -> None:
     if options.compile and problem.representation is not None:
         raise ValueError(
             "'compile' must be off for a problem with a 'representation', which is taken out in mid-pass. "
-            f"Got {options.compile!r} instead."
+            f"Got {quote(options.compile)} instead."
         )
     if options.patience is not None and problem.val is None:
         raise ValueError(
@@ -138,7 +136,7 @@ def compiler_arguments(compile: bool | Mapping[str, Any]) -> Mapping[str, Any] |
     if isinstance(compile, bool):
         return {} if compile else None
     if not isinstance(compile, Mapping):
-        raise TypeError(f"'compile' must be True, False or a dictionary. Got {compile!r} instead.")
+        raise TypeError(f"'compile' must be True, False or a dictionary. Got {quote(compile)} instead.")
     known = [name for name in inspect.signature(torch.compile).parameters if name != "model"]
     strangers = [name for name in compile if name not in known]
     if strangers:

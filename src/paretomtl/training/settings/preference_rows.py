@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from paretomtl._support.argument_checks import as_rows, as_whole, check_count
+from paretomtl._support.argument_checks import as_rows, as_whole, check_count, quote
 from paretomtl.core import preferences as vector_sets
 from paretomtl.front.limits import MAX_SOLUTIONS
 from paretomtl.methods import Method
@@ -34,7 +34,7 @@ def with_reachable(method: Method, preferences: Any) -> tuple[Method, Any]:
     if word != REACHABLE or not ((count.isascii() and count.isdecimal()) or (count == "" and ":" not in preferences)):
         raise ValueError(
             "'preferences' must be a number, rows of numbers, 'reachable' or 'reachable:COUNT'. "
-            f"Got {preferences!r} instead."
+            f"Got {quote(preferences)} instead."
         )
     if method.reading == "direction" and not method.needs_whole_front:
         method = reach_first(method)
@@ -54,7 +54,7 @@ def preference_rows(
         preferences = method.usual_count(tasks)
     preferences = as_whole(preferences)
     if isinstance(preferences, (int, float)):
-        check_count("preferences", preferences)
+        preferences = check_count("preferences", preferences)
         _check_most(preferences)
         return [method.spread(preferences, tasks, seed=seed) for seed in seeds]
     rows = as_rows("preferences", preferences)
@@ -77,7 +77,7 @@ def chosen_subproblems(only: Sequence[int] | None, count: int) -> list[int]:
     whole = all(isinstance(k, int) and not isinstance(k, bool) for k in chosen)
     if not chosen or not whole or len(set(chosen)) < len(chosen) or not all(0 <= k < count for k in chosen):
         got = list(only) if isinstance(only, Iterable) else only
-        raise ValueError(f"'only' must be distinct models from 0 to {count - 1}. Got {got} instead.")
+        raise ValueError(f"'only' must be distinct models from 0 to {count - 1}. Got {quote(got)} instead.")
     return chosen
 
 

@@ -161,7 +161,7 @@ class SerialExecutor(Executor):
 
     def __init__(self, shard_size: int | None = None) -> None:
         if shard_size is not None:
-            check_count("shard_size", shard_size)
+            shard_size = check_count("shard_size", shard_size)
         self.shard_size = shard_size
 
     def capacity(self, device: str | None) -> Capacity:

@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 import torch
 
+from paretomtl._support.argument_checks import quote
 from paretomtl._support.files.atomic_files import whole_file
 from paretomtl._support.files.safe_open import TENSORS, WORD, check_folder_kind, exists, kind_of, read_file
 from paretomtl._support.random_state import own_states_kept
@@ -134,7 +135,7 @@ def put_files(folder: Path, files: Files) -> None:
     for name, content in sorted(files.items(), key=lambda item: item[0].endswith(".json")):
         path = (folder / name).resolve()
         if not path.is_relative_to(folder.resolve()):
-            raise ValueError(f"'files' must stay in their folder. Got {name!r}.")
+            raise ValueError(f"'files' must stay in their folder. Got {quote(name)}.")
         if content is None:
             path.unlink(missing_ok=True)
             continue

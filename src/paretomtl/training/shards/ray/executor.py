@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from paretomtl._support.argument_checks import check_count, check_not_negative
+from paretomtl._support.argument_checks import check_count, check_not_negative, quote
 from paretomtl._support.imports.optional_packages import require
 from paretomtl.problems import NamedProblem
 from paretomtl.training.shards.executor import Capacity, Executor, JobBatch
@@ -63,15 +63,14 @@ class RayExecutor(Executor):
         timeout: float = 60.0,
         problem: str | NamedProblem | None = None,
     ) -> None:
-        check_count("cpus", cpus)
+        cpus = check_count("cpus", cpus)
         if gpus is not None and not gpus >= 0:
-            raise ValueError(f"'gpus' must not be negative. Got {gpus} instead.")
-        for name, value in (("workers", workers), ("shard_size", shard_size)):
-            if value is not None:
-                check_count(name, value)
-        check_not_negative("retries", retries)
+            raise ValueError(f"'gpus' must not be negative. Got {quote(gpus)} instead.")
+        workers = None if workers is None else check_count("workers", workers)
+        shard_size = None if shard_size is None else check_count("shard_size", shard_size)
+        retries = check_not_negative("retries", retries)
         if not timeout > 0:
-            raise ValueError(f"'timeout' must be positive. Got {timeout} instead.")
+            raise ValueError(f"'timeout' must be positive. Got {quote(timeout)} instead.")
         self.address = address
         self.shard_size = shard_size
         self.problem = NamedProblem(problem) if isinstance(problem, str) else problem
@@ -104,7 +103,7 @@ class RayExecutor(Executor):
 
     def capacity(self, device: str | None) -> Capacity:
         if device not in (None, "cpu", "cuda"):
-            raise ValueError(f'\'device\' must be "cpu" or "cuda" on Ray workers. Got {device!r} instead.')
+            raise ValueError(f'\'device\' must be "cpu" or "cuda" on Ray workers. Got {quote(device)} instead.')
         with self:
             on_gpu = device == "cuda" or (device is None and self._gpus != 0 and self._has_gpus())
             kind = "cuda" if on_gpu else "cpu"

@@ -26,7 +26,7 @@ size = sum(p.nbytes for p in Net().parameters())
 x, y = torch.randn(8, 1536), torch.randn(8, 2)
 quiet = {"batch_size": 8, "device": "cpu", "progress": "quiet"}
 loss = lambda o, t: (o - t).square().mean(0)
-pm.fit(pm.Problem(lambda: nn.Linear(1536, 2), loss, ["a", "b"], train=(x, y)), "linear", 2, epochs=1, **quiet)  # imports
+pm.fit(pm.Problem(lambda: nn.Linear(1536, 2), loss, ["a", "b"], train=(x, y)), "linear", 2, epochs=1, **quiet)
 read = lambda path, name: 1024 * int((words := open(path).read().split())[words.index(name) + 1])
 if limit:
     most = read("/proc/self/status", "VmSize:") + int(limit * size)

@@ -159,6 +159,7 @@ class ExecutionPlan:
         workers: how many models step side by side: in threads, or on streams where they are captured.
         on_streams: whether captured models are ordinary modules, rather than a stack.
         channels_last: whether their convolutions are channels-last in memory.
+        compiled: whether models are compiled if the user asks for it; False if compiled steps were wrong.
     """
 
     strategy: str
@@ -167,6 +168,7 @@ class ExecutionPlan:
     workers: int = 1
     on_streams: bool = False
     channels_last: bool = False
+    compiled: bool = True
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> ExecutionPlan:

@@ -107,7 +107,8 @@ def fit(
             numbers with ten bits of mantissa, and "float32" with all, regardless of torch's own setting; "bfloat16"
             keeps float32 parameters and runs forward passes under autocast.
         clip_norm: the largest norm of each model's gradient, after its tasks were weighed.
-        compile: run the models through ``torch.compile``; a mapping is passed on to it.
+        compile: run the models through ``torch.compile``; a mapping is passed on to it. Where compiled steps are not
+            finite, or not like others, models train without it, with a warning.
         keep: "last", or "best": each model as it was at the end of its best epoch on validation. With directions that
             is the one in its own region with the lowest mean loss; if there is none, the one nearest to the region.
             With importances, it is the one with the lowest weighted mean. An epoch that another one dominates is never

@@ -13,6 +13,7 @@ from torch import nn
 from paretomtl._support.random_state import isolated_randomness
 from paretomtl.engine.autotune.capture import try_capture
 from paretomtl.engine.autotune.stack import time_stack, try_stack
+from paretomtl.engine.autotune.stack_matches import find_compiled_fault
 from paretomtl.engine.autotune.streams import has_wide_convolutions, try_streams
 from paretomtl.engine.autotune.threads import threads_pay, try_threads
 from paretomtl.engine.autotune.trial import Trial
@@ -43,12 +44,21 @@ def choose(
     cannot be stacked or are faster. "auto" uses a captured step if there can be one. Otherwise it times a few steps of
     a stack, of the models alone and of models side by side, on copies.
 
+    Compiled models are used only after a few of their steps, as the run takes them, were like those without a compiler.
+    If compiled single models fail, or a stack that is asked for, nothing is compiled; if only a stack does, "auto" does
+    not take it.
+
     Trials run in each process by itself. If several processes share the run, all take the choice of the first.
     """
     processes, plan, batch = plan.partition.processes, replace(plan, partition=BatchPartition()), first_part(batch)
     if processes.is_distributed:
         wanted = wanted[0], 1  # threads would reach the collective calls in any order
+    fault = find_compiled_fault(plan, modules, state, batch, total, stacked=wanted[0] in ("batched", "graphed"))
+    plan = plan if fault is None else replace(plan, compiler=None)
     own = _choose(plan, wanted, modules, state, train, batch, total)
+    if fault is not None:
+        warnings.warn(f"'compile' has no effect: {fault}. Models train without it.", stacklevel=2)
+        own = replace(own, reason=f"{own.reason}; not compiled: {fault}", compiled=False)
     return ExecutionPlan(**processes.broadcast(lambda: vars(own)))
 
 
@@ -73,6 +83,11 @@ def _choose(
             threads = try_threads(plan, modules, state, batch, total, workers or 1, timed=False)
             return ExecutionPlan("sequential", f"asked for{_describe_threads(threads)}", workers=threads.workers)
         stack = try_stack(plan, modules, state, batch, total, on_cpu=on_cpu)
+        if strategy == "auto" and stack.why_not is None:
+            fault = find_compiled_fault(plan, modules, state, batch, total, stacked=True)
+            if fault is not None:
+                stack = Trial(f"not stacked, as models are compiled: {fault}")
+                warnings.warn(f"'compile' keeps models from being stacked: {fault}.", stacklevel=2)
         not_captured = ""
         if strategy != "batched":
             reason = "asked for" if strategy == "graphed" else "the step can be captured"

@@ -1,4 +1,4 @@
-"""Comparison of a stack with the models alone, by one step of both.
+"""Comparison of a stack with the models alone, by one step of both, and of compiled models with those that are not.
 
 A stack is used only after one of its steps agreed with up to four of its models alone, without dropout: losses,
 gradients of every task, buffers, the options under which the optimizer trains each parameter, and the parameters after
@@ -6,9 +6,9 @@ its step on the same gradients. Before that, every model that differs from the f
 first that has its weights, with dropout. Tied weights pass, and are stacked; buffers that are replaced in a forward
 pass do not.
 
-The comparison runs in the precision of the parameters. If only gradients differ, and by little, float64 decides:
-rounding at the kinks of ReLU and max pooling is 5e-3 in float32 and 4e-15 in float64. Models that do not run in
-float64 are compared at other parameters, because a wrong stack is wrong everywhere.
+The comparison runs without a compiler, in the precision of the parameters. If only gradients differ,
+and by little, float64 decides: rounding at the kinks of ReLU and max pooling is 5e-3 in float32 and 4e-15 in float64.
+Models that do not run in float64 are compared at other parameters, because a wrong stack is wrong everywhere.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import copy
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from paretomtl._support.module_tensors import load_tensors
-from paretomtl._support.random_state import seed_everything
+from paretomtl._support.random_state import host_random_state, isolated_randomness, random_state, seed_everything
 from paretomtl.engine.autotune.no_dropout import NoDropout
 from paretomtl.engine.autotune.trial import describe_error
 from paretomtl.engine.batches.structure import map_tensors
@@ -34,6 +34,7 @@ from paretomtl.engine.models.attributes import differing_from_first
 from paretomtl.engine.models.modules import FrozenParameter, copy_modules, own_tensors
 from paretomtl.engine.models.single import Single
 from paretomtl.engine.models.stack import Stack
+from paretomtl.engine.step import StepInput, train_step
 from paretomtl.engine.strategy import Plan
 from paretomtl.methods import State, slice_state
 
@@ -46,6 +47,7 @@ _ARBITER = 1e-5  # in float64: far above its rounding, far below that of float32
 _ELSEWHERE = 4  # other parameters at which a difference must reappear if float64 cannot decide
 _JITTER = 1e-2
 _NOTHING = 1e-12  # counts as zero, whatever the norm
+_STEPS = 3  # of compiled models, and of the same without a compiler
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ def find_difference(plan: Plan, modules: Sequence[nn.Module], state: State, batc
     whether that is rounding. A model that does not run in float64 is compared at other parameters: rounding at a kink
     shows at some of them, a wrong stack at all.
     """
+    plan = replace(plan, compiler=None)
     try:
         if not _are_alike(plan, modules, batch):
             return "models differ in what a stack has once, such as dropout rates, modes or frozen parameters"
@@ -86,6 +89,64 @@ def find_difference(plan: Plan, modules: Sequence[nn.Module], state: State, batc
     except Exception as error:
         return describe_error(error)
     return None if difference is None else str(difference)
+
+
+def find_compiled_fault(
+    plan: Plan, modules: Sequence[nn.Module], state: State, batch: Any, total: int, *, stacked: bool
+) -> str | None:
+    """Why compiled models, alone or stacked, cannot stand in for those that are not; None if they do, or none are.
+
+    A few of them evaluate, and take steps of the run, with dropout and autocast. Where steps draw random numbers,
+    compiled ones draw others: their losses must be finite.
+    """
+    if plan.compiler is None:
+        return None
+    few = plan.rows_of_trial(min(COMPARED if stacked else 1, len(modules)), len(modules))
+
+    def make(plan: Plan) -> list[Group]:
+        groups = plan.batched if stacked else plan.sequential
+        return groups(copy_modules(modules[:few]), slice_state(state, slice(0, few)))
+
+    try:
+        evaluated, losses, draws = _few_steps(make(replace(plan, compiler=None)), batch, total)
+    except Exception:  # there is nothing to compare with: the run shows what is wrong
+        return None
+    if draws and stacked and losses.device.type == "cpu" and plan.compiler.get("backend", "inductor") == "inductor":
+        return "on a CPU, torch.compile may read the dropout masks of a stack before it draws them"
+    groups = make(plan)  # an unknown backend is refused
+    try:
+        evaluated_compiled, compiled, _ = _few_steps(groups, batch, total)
+    except Exception as error:
+        return describe_error(error)
+    if bool((losses.isfinite() & ~compiled.isfinite()).any()):
+        return "losses or gradients of compiled models are not finite, those without torch.compile are"
+    pairs = [(evaluated, evaluated_compiled), *([] if draws else [(losses, compiled)])]
+    tolerance = _ARBITER if losses.dtype == torch.float64 else _COARSE
+    if not all(torch.allclose(a, b, rtol=tolerance, atol=_NOTHING, equal_nan=True) for a, b in pairs):
+        return "losses of compiled models differ from those without torch.compile"
+    return None
+
+
+def _few_steps(groups: Sequence[Group], batch: Any, total: int) -> tuple[Tensor, Tensor, bool]:
+    """Losses in evaluation and of a few steps, infinite where a model broke; and whether these drew random numbers."""
+    with warnings.catch_warnings(), isolated_randomness(0):
+        warnings.simplefilter("ignore")
+        before = _generators()
+        evaluated = [_losses_in_evaluation(group, batch) for group in groups]
+        steps = [train_step(groups, StepInput(batch, number, total)) for number in range(_STEPS)]
+        draws = _generators() != before
+    active = torch.cat([group.active for group in groups])[:, None]
+    losses = torch.stack([torch.cat([record.losses for record in records]) for records in steps])
+    return torch.cat(evaluated), torch.where(active, losses, torch.inf), draws
+
+
+def _generators() -> tuple[Any, ...]:
+    return host_random_state(), [state.tolist() for state in random_state()["cuda"]]
+
+
+def _losses_in_evaluation(group: Group, batch: Any) -> Tensor:
+    with torch.no_grad(), group.models.evaluating(), group.precision():
+        return group.models.forward(batch)[0].flatten()
 
 
 def _are_alike(plan: Plan, modules: Sequence[nn.Module], batch: Any) -> bool:

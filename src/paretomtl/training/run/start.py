@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from paretomtl._support.random_state import own_states, rank_seed, seed_everything, set_own_states
@@ -82,6 +83,7 @@ def start_run(
     plan, state = _make_plan(settings, total), initial_state(settings, first_losses)
     if choice is None:
         choice = choose(plan, (settings.strategy, settings.workers), modules, state, train, first, total)
+    plan = plan if choice.compiled else replace(plan, compiler=None)
     losses = None
     if stored is None and settings.start is None:
         losses = measure_untrained(plan, choice, modules, state, splits, settings)

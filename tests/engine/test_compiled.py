@@ -87,7 +87,7 @@ class Encoder(nn.Module):
 
 
 class Skipping(nn.Module):
-    """Residual blocks of which each sample skips some while it trains: torch.compile mixes up their masks on a CPU."""
+    """Residual blocks of which each sample skips some while it trains."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class Skipping(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         for block in self.blocks:
-            kept = torch.empty(len(x), 1).bernoulli_(1 - self.rate) if self.training and self.rate else 1.0
+            kept = nn.functional.dropout(torch.ones_like(x[:, :1]), self.rate, self.training)
             x = nn.functional.layer_norm(x + kept * block(x).tanh(), (3,))
         return self.last(x)
 

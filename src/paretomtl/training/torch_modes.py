@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch._functorch import config as functorch_config
+from torch.compiler import config as compiler_config
 
 _CUDNN = ("conv", "rnn")  # operations whose precision cuDNN sets separately
 _CACHE = "paretomtl: no donated buffers"  # torch's cache of kernels does not tell them apart
@@ -25,9 +26,9 @@ def library_modes(precision: str) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
-        tag = torch.compiler.config.cache_key_tag.removesuffix(_CACHE) + _CACHE
+        tag = compiler_config.cache_key_tag.removesuffix(_CACHE) + _CACHE
         stack.enter_context(functorch_config.patch(donated_buffer=False))
-        stack.enter_context(torch.compiler.config.patch(cache_key_tag=tag))  # type: ignore[attr-defined]
+        stack.enter_context(compiler_config.patch(cache_key_tag=tag))  # type: ignore[attr-defined]
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
                 stack.enter_context(torch.autocast(device, enabled=False))

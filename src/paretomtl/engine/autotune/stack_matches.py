@@ -129,24 +129,22 @@ def find_compiled_fault(
 
 def _few_steps(groups: Sequence[Group], batch: Any, total: int) -> tuple[Tensor, Tensor, bool]:
     """Losses in evaluation and of a few steps, infinite where a model broke; and whether these drew random numbers."""
+
+    def drawn() -> tuple[Any, ...]:
+        return host_random_state(), [state.tolist() for state in random_state()["cuda"]]
+
     with warnings.catch_warnings(), isolated_randomness(0):
         warnings.simplefilter("ignore")
-        before = _generators()
-        evaluated = [_losses_in_evaluation(group, batch) for group in groups]
+        before = drawn()
+        evaluated = []
+        for group in groups:
+            with torch.no_grad(), group.models.evaluating(), group.precision():
+                evaluated += [group.models.forward(batch)[0].flatten()]
         steps = [train_step(groups, StepInput(batch, number, total)) for number in range(_STEPS)]
-        draws = _generators() != before
+        draws = drawn() != before
     active = torch.cat([group.active for group in groups])[:, None]
     losses = torch.stack([torch.cat([record.losses for record in records]) for records in steps])
     return torch.cat(evaluated), torch.where(active, losses, torch.inf), draws
-
-
-def _generators() -> tuple[Any, ...]:
-    return host_random_state(), [state.tolist() for state in random_state()["cuda"]]
-
-
-def _losses_in_evaluation(group: Group, batch: Any) -> Tensor:
-    with torch.no_grad(), group.models.evaluating(), group.precision():
-        return group.models.forward(batch)[0].flatten()
 
 
 def _are_alike(plan: Plan, modules: Sequence[nn.Module], batch: Any) -> bool:

@@ -21,8 +21,8 @@ from _helpers.networks import MLP, fit, problem
 from paretomtl._support.files.atomic_files import read_record, write_record
 from paretomtl._support.files.tensor_files import read_tensors, write_named_tensors
 from paretomtl.cli._app import app
-from paretomtl.front.models import LOSSES_ALONE, STILL_TRAINING, ModelStore, SeparateModules, StackedModels
-from paretomtl.front.storage.model_files import KINDS, StoredModels
+from paretomtl.front.models import LOSSES_ALONE, STILL_TRAINING, ModelStore, SeparateModules
+from paretomtl.front.storage.model_files import KINDS
 from paretomtl.report.page._live import LiveRun
 
 
@@ -248,36 +248,3 @@ def test_a_front_of_another_kind_is_chosen_from_stored_and_loaded(
     assert isinstance(found.models, Mixture)
     for name, tensor in front.state_dict(1).items():
         assert torch.equal(found.state_dict(1)[name], tensor)
-
-
-@pytest.mark.parametrize("has_checksum", [True, False])
-def test_fronts_of_format_1_load(has_checksum: bool, tmp_path: Path) -> None:
-    """One file had the history and the weights of a front and of its snapshot."""
-    saved = fit(method=pm.ParetoMTL(release_steps=3))
-    assert saved.snapshot is not None
-    saved.save(tmp_path)
-    words = read_record(tmp_path / "front.json", [2])
-
-    def tensors_of(front: pm.Front, prefix: str) -> dict[str, Tensor]:
-        tensors = {f"{prefix}parameters/{name}": tensor for name, tensor in front.models.stacked().items()}
-        tensors |= {f"{prefix}history/{name}": tensor for name, tensor in front.history.items()}
-        tensors |= {f"{prefix}measured/{name}": tensor for name, tensor in front.measured.items()}
-        return tensors if front.snapshot is None else tensors | tensors_of(front.snapshot, f"{prefix}snapshot/")
-
-    def without_files(record: dict[str, Any]) -> dict[str, Any]:
-        inner = record["snapshot"]
-        kept = {name: value for name, value in record.items() if name not in ("models", "numbers")}
-        return {**kept, "snapshot": None if inner is None else without_files(inner)}
-
-    for path in tmp_path.glob("*.safetensors"):
-        path.unlink()
-    path, checksum = write_named_tensors(tmp_path, "models", tensors_of(saved, ""), {"kind": "front", "format": "1"})
-    named = {"models": path.name, **({"models_sha256": checksum} if has_checksum else {})}
-    write_record(tmp_path / "front.json", {**named, **without_files(words)}, format=1)
-    front = pm.Front.load(tmp_path)
-    assert_equal(front, saved)
-    assert front.snapshot is not None
-    assert_equal(front.snapshot, saved.snapshot)
-    assert isinstance(front.models, StackedModels)
-    front.save(tmp_path)
-    assert isinstance(pm.Front.load(tmp_path).models, StoredModels)

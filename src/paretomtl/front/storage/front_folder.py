@@ -21,14 +21,12 @@ from paretomtl._support.files.safe_open import check_folder_kind, exists, names_
 from paretomtl._support.files.tensor_files import read_tensors, write_named_tensors
 from paretomtl.front._data import FrontData
 from paretomtl.front.limits import check_solution_count
-from paretomtl.front.models import LOSSES_ALONE, StackedModels
 from paretomtl.front.storage.model_files import open_models, write_models
-from paretomtl.front.storage.record import below, fields_of, file_of, record_of, tensors_of
+from paretomtl.front.storage.record import fields_of, file_of, record_of, tensors_of
 
 FORMAT = 2
 """The format version of new fronts."""
 
-_FORMATS = (1, 2)  # in format 1, one file has the history and the models of a front and of its snapshot
 _FILES = ("models", "numbers")
 _NAME = re.compile(rf"(?:{'|'.join(_FILES)})-([0-9a-f]{{16}})\.safetensors")  # other files in the folder are the user's
 
@@ -89,11 +87,11 @@ def read_front(folder: Path, tasks: tuple[str, ...] | None) -> dict[str, Any]:
         hint = f"has {hint}" if exists(folder) else "is not there"
         raise FileNotFoundError(f"'path' must be the folder of a front. Got '{path}', which {hint}.")
     with pointing_to_doctor(path):
-        record = read_record(folder / "front.json", _FORMATS)
+        record = read_record(folder / "front.json", (FORMAT,))
     if tasks is not None and list(tasks) != record.get("tasks"):
         raise ValueError(f"'problem' must have the tasks {record.get('tasks')}. Got {list(tasks)} instead.")
     with pointing_to_doctor(path):
-        return _read_fields(record, folder) if "numbers" in record else _read_format_1(record, folder)
+        return _read_fields(record, folder)
 
 
 def _read_fields(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -105,32 +103,6 @@ def _read_fields(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         entry, inner = record["models"], _snapshot_in(record)
     fields["models"] = open_models(entry, folder, len(fields["subproblems"]))
     return {**fields, "snapshot": None if inner is None else _read_fields(inner, folder)}
-
-
-def _read_format_1(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The fields of a front of format 1, all in memory."""
-    tensors: Mapping[str, Tensor] = {}
-    if record.get("models", "") is not None:  # a front that has only losses names none
-        tensors, _ = read_tensors(*_file_of_format_1(record, folder))
-    with _damage_named(folder):
-        return _fields_of_format_1(record, tensors)
-
-
-def _file_of_format_1(record: Mapping[str, Any], folder: Path) -> tuple[Path, str]:
-    name, checksum = record.get("models"), record.get("models_sha256")
-    digits = _NAME.fullmatch(name) if isinstance(name, str) else None
-    if checksum is None and digits is not None:  # the earliest fronts have only the first digits, in the name
-        return folder / digits[0], digits[1]
-    return file_of({"file": name, "sha256": checksum}, "models", folder)
-
-
-def _fields_of_format_1(record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[str, Any]:
-    fields, inner, weights = fields_of(record, tensors), _snapshot_in(record), below("parameters", tensors)
-    if any(len(tensor) != len(fields["subproblems"]) for tensor in weights.values()):
-        raise ValueError("invalid fields: parameters")
-    fields["models"] = StackedModels(weights) if weights else LOSSES_ALONE
-    snapshot = None if inner is None else _fields_of_format_1(inner, below("snapshot", tensors))
-    return {**fields, "snapshot": snapshot}
 
 
 def _snapshot_in(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -173,12 +145,12 @@ def leftover_files(folder: Path) -> list[Path]:
 
 
 def _named(folder: Path) -> set[Any]:
-    record: Any = read_record(folder / "front.json", _FORMATS)
+    record: Any = read_record(folder / "front.json", (FORMAT,))
     named: set[Any] = set()
     while isinstance(record, dict):
         entries = [record.get(name) for name in _FILES]
         entries += [entry.get("common") for entry in entries if isinstance(entry, dict)]
-        named |= {str(entry.get("file")) if isinstance(entry, dict) else str(entry) for entry in entries}
+        named |= {str(entry.get("file")) for entry in entries if isinstance(entry, dict)}
         record = record.get("snapshot")
     return named
 
@@ -190,7 +162,7 @@ def _is_other(name: str, named: set[Any]) -> bool:
 def is_stored(front: FrontData, folder: Path) -> bool:
     """Whether a folder holds exactly this front."""
     try:
-        record: Any = read_record(folder / "front.json", _FORMATS)
+        record: Any = read_record(folder / "front.json", (FORMAT,))
     except (OSError, ValueError):
         return False
     inner: FrontData | None = front

@@ -81,15 +81,16 @@ def test_an_iterator_that_begins_again_trains_as_a_loader_does() -> None:
 
 @pytest.mark.parametrize("full", [1, 2, 3])
 def test_a_pass_without_batches_ends_the_run(full: int) -> None:
-    """However many passes had samples: to be checked, in each of two epochs."""
+    """However many passes had samples: to be checked, in each of two epochs. At the end the models are there."""
     left = [full]
 
     def make() -> Iterator[Any]:
         left[0] -= 1
         return iter(PAIRS if left[0] >= 0 else [])
 
-    with pytest.raises(ValueError, match=r"'train' must have batches in every pass. Got none after a pass with"):
-        fit(train=Stream(make))
+    said = r"'train' must have batches in every pass. Got none after a pass with"
+    with pytest.raises(ValueError, match=said) if full < 3 else pytest.warns(UserWarning, match=said):
+        assert fit(train=Stream(make)).losses["train"].isnan().all()
 
 
 def test_samplers_that_are_iterators_are_refused() -> None:

@@ -52,6 +52,7 @@ def run(layers: int, limit: float, strategy: str, method: str) -> list[str]:
     return subprocess.run(words, capture_output=True, text=True, check=True, env=system).stdout.split("\n", 2)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("strategy", ["sequential", "auto"])
 def test_large_models_one_after_another_take_what_training_takes(strategy: str) -> None:
     words, sizes, said = run(4, 0, strategy, "linear")
@@ -67,6 +68,7 @@ def test_what_does_not_fit_is_said_before_it_is_allocated() -> None:
     assert "Train some at a time (only=[0, 1], and Front.joined)" in said
 
 
+@pytest.mark.system
 def test_a_stack_that_does_not_fit_is_not_tried() -> None:
     words, sizes, _ = run(4, 30, "batched", "linear")
     assert "a trial of 3 stacked models would take about 1.8 GB" in words

@@ -39,7 +39,11 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     np.random.seed(0)  # noqa: NPY002
     torch.manual_seed(0)
     before, path = process_state(), list(sys.path)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
+    for number, handler in handlers.items():  # Ray and Jupyter leave their own
+        if signal.getsignal(number) != handler:
+            signal.signal(number, handler)
     own = [each for each in sys.path if each not in path and Path(each).is_relative_to(tmp_path_factory.getbasetemp())]
     for folder in own:  # the command line imports what lies in the current folder
         sys.path.remove(folder)
@@ -59,7 +63,6 @@ def process_state() -> dict[str, Any]:
     state: dict[str, Any] = {
         **{f"${name}": value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"},
         "working directory": os.getcwd(),  # noqa: PTH109
-        "signal handlers": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
         "default dtype": torch.get_default_dtype(),
         "default device": torch.get_default_device(),
         "threads": torch.get_num_threads(),

@@ -265,7 +265,7 @@ def test_tensors_to_train_outside_of_the_model_are_refused_as_nothing_trains_the
 
 
 def test_what_is_fixed_or_differentiated_by_may_be_used_by_losses() -> None:
-    """A frozen network with a batch norm in eval mode, and gradients by the inputs: of the batch, and made anew."""
+    """A frozen network with a batch norm in eval mode, and gradients by the inputs: of the batch, and of copies."""
     judge = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).requires_grad_(False).eval()
 
     def physics(model: Any, batch: Any) -> list[Tensor]:

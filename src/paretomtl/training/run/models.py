@@ -49,7 +49,7 @@ def _warn_of_memory(module: nn.Module, count: int, settings: Settings) -> None:
     """Warn before the other models are made if all of them need more memory than is free."""
     trained = sum(p.nbytes for p in module.parameters() if p.requires_grad)
     gradients = len(settings.problem.tasks) if settings.method.needs_gramian else 1
-    need, free = (_SIZES * count - 1 + gradients) * trained, free_memory(settings.device)
+    need, free = (_SIZES * count - 1 + gradients) * trained, free_memory(settings.device)  # the first model is there
     if need > free:
         warnings.warn(
             f"{count} models of {trained / 1e9:.2f} GB to train need about {need / 1e9:.1f} GB with Adam, one after "
